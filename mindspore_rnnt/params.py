@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Slots of the `params` tensor; the mirror of ascendc_op/op_kernel/rnnt_params.h."""
+
+from enum import IntEnum
+
+import numpy as np
+
+
+class Param(IntEnum):
+    BLANK = 0
+    CLAMP = 1
+    FUSED_LOG_SOFTMAX = 2
+    FASTEMIT_LAMBDA = 3
+    ZERO_INFINITY = 4
+    MAY_THROW = 5
+    RESERVED0 = 6
+    RESERVED1 = 7
+
+
+def pack_params(
+    blank: int = -1,
+    clamp: float = -1.0,
+    fused_log_softmax: bool = True,
+    fastemit_lambda: float = 0.0,
+    zero_infinity: bool = False,
+    may_throw: bool = False,
+) -> np.ndarray:
+    """The options as the float32 vector that every operator takes as its `params` input."""
+    params = np.zeros(len(Param), np.float32)
+    params[Param.BLANK] = blank
+    params[Param.CLAMP] = clamp
+    params[Param.FUSED_LOG_SOFTMAX] = fused_log_softmax
+    params[Param.FASTEMIT_LAMBDA] = fastemit_lambda
+    params[Param.ZERO_INFINITY] = zero_infinity
+    params[Param.MAY_THROW] = may_throw
+    return params
