@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""RNN-T (transducer) loss for MindSpore, on CPU and on Ascend 910B.
+
+Importing the package needs NumPy only; MindSpore is looked for when a name that needs it is first used.
+"""
+
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+
+try:
+    __version__ = version("mindspore-rnnt")
+except PackageNotFoundError:  # run from a source tree that is not installed
+    __version__ = "0+unknown"
+
+_HOME = {
+    "rnnt_loss": "functional",
+    "RNNTLoss": "loss",
+    "pack_logits": "packing",
+    "unpack_logits": "packing",
+    "packed_indices": "packing",
+    "PackedJoiner": "joiner",
+    "JoinerRNNTLoss": "joiner_loss",
+}
+__all__ = [*_HOME, "__version__"]
+
+
+def __getattr__(name):
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f".{_HOME[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return sorted([*globals(), *_HOME])

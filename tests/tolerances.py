@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one table of tolerances. Absolute unless the key says otherwise; against float64 unless it says otherwise."""
+
+TOLERANCE = {
+    # A loss, whatever the logits' dtype (the reference gets the same rounded logits).
+    "loss_relative": 2.5e-7,  # 2 float32 ulp at worst; the floor for losses near 0:
+    "loss_absolute": 1e-6,
+    # d loss / d logits of the unit-upstream loss; the result is rounded to the logits' dtype.
+    "gradient": {"float32": 2e-6, "float16": 1e-3, "bfloat16": 8e-3},
+    # The float64 reference against path enumeration and central differences.
+    "reference_enumeration": 1e-12,
+    "reference_difference": 1e-7,
+    # torchaudio 2.8.0 computes its lattice in float32.
+    "torchaudio_loss_relative": 1e-4,
+    "torchaudio_gradient": {"float32": 1e-4, "float16": 2e-3},
+}
