@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A streaming Conformer-Transducer for Mandarin commands in machine noise.
+
+Start with `python -m mindspore_rnnt.recipe --help`; config.py has every setting.
+"""

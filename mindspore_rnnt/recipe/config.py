@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One typed configuration: the defaults below, then a YAML file, then `--set section.key=value`."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import difflib
+import typing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+
+PACKAGE = Path(__file__).resolve().parents[1]
+
+
+@dataclass
+class DataConfig:
+    # Empty: synthetic speech from the grammar. Else a JSON-lines manifest, a folder with
+    # wav.scp + text, or AISHELL's own wav/train and wav/dev folders.
+    train: str = ""
+    heldout: str = ""
+    grammar: str = "inspection.yaml"
+    vocabulary: str = ""  # one character a line; empty: of the grammar or the training text
+    strict: bool = False  # bad files are an error instead of a warning
+    min_seconds: float = 0.3
+    max_seconds: float = 15.0
+    buckets: int = 3  # padded lengths, and so compiles, at most
+    train_utterances: int = 600
+    heldout_utterances: int = 60
+    train_voices: list[str] = field(
+        default_factory=lambda: ["", "f1", "f2", "f4", "m1", "m2", "m3", "m5", "m7"]
+    )
+    heldout_voices: list[str] = field(default_factory=lambda: ["f3", "m4"])
+    rate_wpm: list[int] = field(default_factory=lambda: [200, 300])
+    pitch: list[int] = field(default_factory=lambda: [25, 75])
+    seed: int = 1  # of the split and the voices, apart from train.seed
+
+
+@dataclass
+class FeaturesConfig:
+    sample_rate: int = 16000
+    mels: int = 80
+    window_ms: float = 25.0
+    hop_ms: float = 10.0
+    cmvn_utterances: int = 2000  # the global mean and variance come from the first so many
+    cache: str = ""  # folder for clean features; empty: in memory
+    cache_mb: int = 1024  # memory for clean features and decoded audio, each
+
+
+@dataclass
+class NoiseConfig:
+    probability: float = 0.7
+    snr_db: list[float] = field(default_factory=lambda: [0.0, 20.0])
+    folder: str = ""  # wav files to mix in, beside the parametric noise
+    folder_share: float = 0.5  # share of noisy utterances that take a file, if there is a folder
+
+
+@dataclass
+class AugmentConfig:
+    speeds: list[float] = field(default_factory=lambda: [1.0])
+    time_masks: int = 0
+    time_width: int = 20  # frames, at most
+    frequency_masks: int = 0
+    frequency_width: int = 10  # mel bins, at most
+
+
+@dataclass
+class ModelConfig:
+    subsampling: str = "stack"  # stack (4 frames) | conv2d
+    encoder_dim: int = 96
+    blocks: int = 2
+    heads: int = 4
+    feed_forward: int = 384
+    conv_kernel: int = 15
+    chunk_size: int = 16  # encoder frames of 40 ms; -1: full context
+    left_chunks: int = -1  # chunks of history seen; -1: all
+    predictor: str = "stateless"  # stateless | lstm
+    predictor_dim: int = 96
+    predictor_context: int = 2
+    joiner_dim: int = 128
+    dropout: float = 0.1
+
+
+@dataclass
+class OptimConfig:
+    lr: float = 2e-3
+    warmup_steps: int = 60
+    final_ratio: float = 0.05  # the cosine ends at lr * final_ratio
+    beta2: float = 0.98
+    weight_decay: float = 0.0
+    clip_norm: float = 5.0
+    accumulate: int = 1
+    loss_scale: float = 1.0
+
+
+@dataclass
+class TrainConfig:
+    output: str = "runs/tiny"
+    seed: int = 1
+    epochs: int = 22
+    batch_size: int = 16  # per rank
+    dtype: str = "float32"  # of the encoder: float32 | float16 (Ascend)
+    jit: bool = True
+    device: str = ""  # CPU | Ascend; empty: whatever MindSpore has
+    resume: bool = False
+    save_every: int = 0  # steps; 0: each epoch
+    keep_last: int = 3
+    average: int = 1  # evaluate the mean of the last so many checkpoints
+    evaluate_every: int = 1  # epochs
+    memory_budget: str = ""  # e.g. 256MB: the chunked joiner loss; empty: packed logits
+    require_loss_ratio: float = 0.0  # > 0: fail unless last loss <= ratio * first loss
+
+
+@dataclass
+class DecodeConfig:
+    method: str = "greedy"  # greedy | beam
+    beam: int = 4
+    max_symbols: int = 3  # per encoder frame
+    batch_size: int = 16
+
+
+@dataclass
+class EvaluateConfig:
+    snr_db: list[float] = field(default_factory=lambda: [10.0, 5.0, 0.0])
+    seed: int = 7
+    pictures: int = 3
+    train_seeds: list[int] = field(default_factory=lambda: [1, 2, 3])  # of `evaluate --full`
+
+
+@dataclass
+class Config:
+    data: DataConfig = field(default_factory=DataConfig)
+    features: FeaturesConfig = field(default_factory=FeaturesConfig)
+    noise: NoiseConfig = field(default_factory=NoiseConfig)
+    augment: AugmentConfig = field(default_factory=AugmentConfig)
+    model: ModelConfig = field(default_factory=ModelConfig)
+    optim: OptimConfig = field(default_factory=OptimConfig)
+    train: TrainConfig = field(default_factory=TrainConfig)
+    decode: DecodeConfig = field(default_factory=DecodeConfig)
+    evaluate: EvaluateConfig = field(default_factory=EvaluateConfig)
+
+    def to_dict(self) -> dict:
+        return dataclasses.asdict(self)
+
+
+def load(path: str | Path | None = None, overrides: typing.Sequence[str] = ()) -> Config:
+    """The defaults, then the YAML file, then `section.key=value` overrides in order."""
+    config = Config()
+    if path is not None:
+        found = find(path)
+        tree = yaml.safe_load(found.read_text(encoding="utf-8")) or {}
+        _merge(config, tree, where=str(found))
+    for text in overrides:
+        key, equals, value = text.partition("=")
+        parts = key.strip().split(".")
+        if not equals or len(parts) != 2:
+            raise ValueError(f"--set wants section.key=value, but got {text!r}")
+        _merge(config, {parts[0]: {parts[1]: yaml.safe_load(value)}}, where=f"--set {text}")
+    return config
+
+
+def from_dict(tree: dict) -> Config:
+    """The inverse of `Config.to_dict`, for a configuration saved with a checkpoint."""
+    config = Config()
+    _merge(config, tree, where="the saved configuration")
+    return config
+
+
+def save(config: Config, path: str | Path) -> None:
+    """Write every value, so that a run can be repeated when defaults have changed."""
+    text = yaml.safe_dump(config.to_dict(), allow_unicode=True, sort_keys=False)
+    Path(path).write_text(text, encoding="utf-8")
+
+
+def find(path: str | Path) -> Path:
+    """A path as given, or a name from configs/ of the source tree or of the installed package."""
+    places = [Path(path), PACKAGE.parent / "configs" / path, PACKAGE / "_configs" / path]
+    for place in places:
+        if place.is_file():
+            return place
+    raise FileNotFoundError(
+        f"no configuration {str(path)!r}; looked for " + ", ".join(map(str, places))
+    )
+
+
+def _merge(config: Config, tree: object, where: str) -> None:
+    for name, values in _items(tree, where):
+        section = getattr(config, _known(config, name, where, "section"))
+        for key, value in _items(values, f"{where}: {name}"):
+            _known(section, key, where, f"key in '{name}'")
+            kind = typing.get_type_hints(type(section))[key]
+            setattr(section, key, _cast(value, kind, f"{where}: {name}.{key}"))
+
+
+def _items(tree: object, where: str) -> typing.Iterable[tuple[str, object]]:
+    if not isinstance(tree, dict):
+        raise ValueError(f"{where} must be a mapping, but got {type(tree).__name__}")
+    return tree.items()
+
+
+def _known(section: object, key: str, where: str, what: str) -> str:
+    names = [item.name for item in dataclasses.fields(section)]
+    if key in names:
+        return key
+    near = difflib.get_close_matches(str(key), names, n=1)
+    hint = f"did you mean '{near[0]}'?" if near else "known: " + ", ".join(names)
+    raise ValueError(f"{where}: unknown {what}: '{key}'; {hint}")
+
+
+def _cast(value: object, kind: object, where: str) -> object:
+    """`value` as `kind`; only casts that lose nothing (YAML reads 1e-3 as a string)."""
+    if typing.get_origin(kind) is list:
+        if not isinstance(value, list):
+            raise ValueError(f"{where} must be a list, but got {value!r}")
+        return [_cast(item, typing.get_args(kind)[0], where) for item in value]
+    if kind is str:
+        value = "" if value is None else value
+    elif kind is float and not isinstance(value, bool) and isinstance(value, (int, float, str)):
+        with contextlib.suppress(ValueError):
+            value = float(value)
+    if type(value) is not kind:
+        raise ValueError(f"{where} must be {kind.__name__}, but got {value!r}")
+    return value
