@@ -46,7 +46,7 @@ class FeaturesConfig:
     hop_ms: float = 10.0
     cmvn_utterances: int = 2000  # the global mean and variance come from the first so many
     cache: str = ""  # folder for clean features; empty: in memory
-    cache_mb: int = 1024  # memory for clean features and decoded audio, each
+    cache_mb: int = 1024  # memory for clean features, when there is no folder
 
 
 @dataclass
@@ -60,6 +60,7 @@ class NoiseConfig:
 @dataclass
 class AugmentConfig:
     speeds: list[float] = field(default_factory=lambda: [1.0])
+    gain_db: list[float] = field(default_factory=lambda: [0.0, 0.0])
     time_masks: int = 0
     time_width: int = 20  # frames, at most
     frequency_masks: int = 0
@@ -109,6 +110,7 @@ class TrainConfig:
     keep_last: int = 3
     average: int = 1  # evaluate the mean of the last so many checkpoints
     evaluate_every: int = 1  # epochs
+    evaluate_utterances: int = 0  # held-out utterances decoded then; 0: all
     memory_budget: str = ""  # e.g. 256MB: the chunked joiner loss; empty: packed logits
     require_loss_ratio: float = 0.0  # > 0: fail unless last loss <= ratio * first loss
 

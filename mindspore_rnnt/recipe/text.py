@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Characters and their ids; id 0 is the transducer's blank."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+BLANK = 0
+BLANK_NAME = "<blank>"
+
+
+class Vocabulary:
+    """Blank and a fixed order of characters; `len(vocabulary)` is V."""
+
+    def __init__(self, characters: Iterable[str]):
+        self.characters = list(characters)
+        wrong = [item for item in self.characters if len(item) != 1]
+        if wrong:
+            raise ValueError(f"a vocabulary holds single characters, but got {wrong[0]!r}")
+        self._ids = {item: number for number, item in enumerate(self.characters, start=1)}
+        if len(self._ids) != len(self.characters):
+            raise ValueError("a vocabulary must not hold a character twice")
+
+    @classmethod
+    def of_texts(cls, texts: Iterable[str]) -> Vocabulary:
+        """Every character of the texts, sorted, so that the ids do not depend on their order."""
+        return cls(sorted(set().union(*map(set, texts))))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Vocabulary:
+        """One character a line; a first line `<blank>` is what `save` writes."""
+        lines = Path(path).read_text(encoding="utf-8").split("\n")
+        return cls(line for line in lines if line and line != BLANK_NAME)
+
+    def save(self, path: str | Path) -> None:
+        text = "\n".join([BLANK_NAME, *self.characters]) + "\n"
+        Path(path).write_text(text, encoding="utf-8")
+
+    def __len__(self) -> int:
+        return 1 + len(self.characters)
+
+    def unknown(self, text: str) -> str:
+        """The characters of `text` that have no id, each once."""
+        return "".join(dict.fromkeys(item for item in text if item not in self._ids))
+
+    def encode(self, text: str) -> np.ndarray:
+        """int32 ids of a text whose characters are all known."""
+        unknown = self.unknown(text)
+        if unknown:
+            raise ValueError(f"characters {unknown!r} of {text!r} are not in the vocabulary")
+        return np.array([self._ids[item] for item in text], dtype=np.int32)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of ids; blanks vanish."""
+        return "".join(self.characters[item - 1] for item in ids if item != BLANK)
+
+
+def normalise(text: str) -> str:
+    """Unicode NFKC, no outer space; no space at all in Chinese, where corpora split words by it."""
+    text = unicodedata.normalize("NFKC", text).strip()
+    has_chinese = any("\u4e00" <= item <= "\u9fff" for item in text)
+    return "".join(text.split()) if has_chinese else " ".join(text.split())
