@@ -66,6 +66,9 @@ def load_grammar(path: str | Path) -> Grammar:
             parts.append(("slot", piece))
         else:
             raise ValueError(f"{found}: the template names an unknown slot '{piece}'")
+    names = [value for kind, value in parts if kind == "slot"]
+    if len(set(names)) != len(names):
+        raise ValueError(f"{found}: the template must name each slot once")
     for name, phrases in slots.items():
         if not isinstance(phrases, dict) or not phrases:
             raise ValueError(f"{found}: slot '{name}' must map phrases to meanings")
