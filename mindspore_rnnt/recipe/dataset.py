@@ -237,7 +237,7 @@ def _readable(utterances: Iterable[Utterance]) -> Iterator[tuple[Utterance, np.n
 def padded_shapes(frames: np.ndarray, buckets: int) -> list[int]:
     """At most `buckets` padded lengths, at equal shares of the utterances; the last holds all."""
     shares = np.linspace(0, 1, buckets + 1)[1:]
-    edges = np.quantile(frames, shares, method="higher")
+    edges = np.quantile(frames, shares, method="inverted_cdf")
     return sorted({_round_up(int(edge)) for edge in edges})
 
 

@@ -27,9 +27,8 @@ def main() -> None:
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever the library prints must not end up between the samples
     library = ctypes.CDLL(espeakng_loader.get_library_path())
-    rate = library.espeak_Initialize(
-        SYNCHRONOUS, 0, espeakng_loader.get_data_path().encode("utf-8"), 0
-    )
+    data = espeakng_loader.get_data_path()
+    rate = library.espeak_Initialize(SYNCHRONOUS, 0, data.encode("utf-8"), 0)
     if rate <= 0:
         sys.exit("espeak-ng did not start")
 
@@ -44,8 +43,11 @@ def main() -> None:
     library.espeak_SetSynthCallback(collect)
     library.espeak_ng_SetRandSeed(ctypes.c_long(1))  # breath noise is seeded by the clock else
     for request in requests:
-        if library.espeak_SetVoiceByName(request["voice"].encode("utf-8")) != 0:
-            sys.exit(f"espeak-ng has no voice {request['voice']!r}")
+        voice = request["voice"]
+        variant = voice.partition("+")[2]  # the library itself passes over an unknown one
+        known = not variant or os.path.isfile(os.path.join(data, "voices", "!v", variant))
+        if not known or library.espeak_SetVoiceByName(voice.encode("utf-8")) != 0:
+            sys.exit(f"espeak-ng has no voice {voice!r}")
         library.espeak_SetParameter(RATE, request["rate"], 0)
         library.espeak_SetParameter(PITCH, request["pitch"], 0)
         pieces.clear()

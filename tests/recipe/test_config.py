@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Defaults, YAML, overrides and their errors."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from mindspore_rnnt.recipe import config
+
+
+@pytest.mark.parametrize("name", ["smoke.yaml", "tiny.yaml", "base.yaml", "aishell.yaml"])
+def test_shipped_configurations_load_from_any_folder(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    loaded = config.load(name)
+    assert loaded.train.output == f"runs/{name.removesuffix('.yaml')}"
+
+
+def test_overrides_come_after_the_file_and_are_typed(tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text("optim: {lr: 1e-3}\ntrain: {epochs: 3}\ndata: {grammar: ~}\n")
+    loaded = config.load(path, ["optim.lr=5e-4", "noise.snr_db=[0, 5]", "train.jit=false"])
+    assert loaded.optim.lr == 5e-4
+    assert loaded.train.epochs == 3
+    assert loaded.noise.snr_db == [0.0, 5.0]
+    assert loaded.train.jit is False
+    assert loaded.data.grammar == ""
+    assert config.load().train.epochs != 3, "defaults must not change"
+
+
+def test_saved_and_loaded_is_the_same(tmp_path):
+    original = config.load("aishell.yaml", ["data.train_voices=[f1, '']"])
+    config.save(original, tmp_path / "saved.yaml")
+    assert config.load(tmp_path / "saved.yaml") == original
+    assert config.from_dict(original.to_dict()) == original
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("trian.epochs=1", "unknown section: 'trian'; did you mean 'train'"),
+        ("train.epoch=1", "unknown key in 'train': 'epoch'; did you mean 'epochs'"),
+        ("train.zzz=1", "known: output, seed"),
+        ("train.epochs=1.5", "train.epochs must be int, but got 1.5"),
+        ("train.epochs=true", "train.epochs must be int, but got True"),
+        ("train.jit=1", "train.jit must be bool, but got 1"),
+        ("optim.lr=fast", "optim.lr must be float, but got 'fast'"),
+        ("noise.snr_db=5", "noise.snr_db must be a list, but got 5"),
+        ("noise.snr_db=[a]", "noise.snr_db must be float, but got 'a'"),
+        ("train.epochs", "wants section.key=value"),
+        ("epochs=1", "wants section.key=value"),
+    ],
+)
+def test_bad_overrides_say_what_is_wrong(override, message):
+    with pytest.raises(ValueError) as error:
+        config.load(None, [override])
+    print(error.value)
+    assert message in str(error.value)
+
+
+def test_bad_file_names_itself(tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text("train: 3\n")
+    with pytest.raises(ValueError, match=r"mine.yaml: train must be a mapping, but got int"):
+        config.load(path)
+    with pytest.raises(FileNotFoundError, match=r"no configuration 'none.yaml'; looked for"):
+        config.load("none.yaml")
+
+
+def test_a_name_is_found_in_the_package_when_there_is_no_source_tree(tmp_path, monkeypatch):
+    package = tmp_path / "mindspore_rnnt"
+    (package / "_configs").mkdir(parents=True)
+    (package / "_configs" / "only_here.yaml").write_text("train: {seed: 5}\n")
+    monkeypatch.setattr(config, "PACKAGE", package)
+    assert config.load("only_here.yaml").train.seed == 5
+    assert config.find("only_here.yaml") == Path(os.path.join(package, "_configs/only_here.yaml"))
