@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pictures: the learning curves, and a spectrogram with each character where it was emitted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from matplotlib import font_manager
+from matplotlib.figure import Figure
+
+from .features import LogMel
+
+CHINESE_FONTS = ("CJK", "Han Sans", "Han Serif", "SimHei", "WenQuanYi", "YaHei", "Noto Sans SC")
+
+
+def learning_curves(
+    steps: Sequence[Mapping[str, float]], epochs: Sequence[Mapping[str, float]], path: str | Path
+) -> None:
+    """Loss by step, error rates by step: rows of {step, loss} and of {step, <name>: rate, ...}."""
+    figure = Figure(figsize=(8, 4), layout="constrained")
+    loss, rates = figure.subplots(1, 2)
+    loss.semilogy([row["step"] for row in steps], [row["loss"] for row in steps], linewidth=0.8)
+    loss.set(title="training loss", xlabel="step")
+    names = dict.fromkeys(name for row in epochs for name in row if name != "step")
+    for name in names:
+        rows = [row for row in epochs if name in row]
+        rates.plot([row["step"] for row in rows], [row[name] for row in rows], label=name)
+    rates.set(title="held-out", xlabel="step", ylim=(0, 1.05))
+    if names:
+        rates.legend()
+    for axes in (loss, rates):
+        axes.grid(alpha=0.3)
+    figure.savefig(path, dpi=120)
+
+
+def emissions(
+    audio: np.ndarray,
+    extractor: LogMel,
+    text: str,
+    seconds: Sequence[float],
+    title: str,
+    pinyin: Mapping[str, str],
+    path: str | Path,
+) -> None:
+    """Log-mel spectrogram of `audio`; `seconds` has the time each character of `text` came at."""
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    axes = figure.subplots()
+    features = extractor(audio)
+    hop = extractor.hop_samples / extractor.sample_rate
+    axes.imshow(
+        features.T,
+        origin="lower",
+        aspect="auto",
+        extent=(0, len(features) * hop, 0, extractor.mels),
+    )
+    font = chinese_font()
+    family = {"fontfamily": font} if font else {}
+    for number, (character, second) in enumerate(zip(text, seconds)):
+        axes.axvline(second, color="white", linewidth=0.8)
+        # Two heights, so that characters emitted close together do not cover each other.
+        height = extractor.mels * (0.93 if number % 2 else 0.83)
+        label = readable(character, font, pinyin)
+        box = {"facecolor": "black", "alpha": 0.5, "linewidth": 0, "pad": 1}
+        axes.text(second, height, label, color="white", ha="right", bbox=box, **family)
+    shown = title if font else " ".join(readable(item, font, pinyin) for item in title)
+    axes.set_title(shown, fontsize=11, **family)
+    axes.set(xlabel="seconds", ylabel="mel bin", xlim=(0, len(features) * hop))
+    figure.savefig(path, dpi=120)
+
+
+def readable(character: str, font: str | None, pinyin: Mapping[str, str]) -> str:
+    """The character where a font can show it, else its pinyin, else its code point."""
+    if font or character.isascii():
+        return character
+    return pinyin.get(character, f"U+{ord(character):04X}")
+
+
+def chinese_font() -> str | None:
+    """The family of an installed font that has Chinese characters."""
+    for entry in font_manager.fontManager.ttflist:
+        if any(name in entry.name for name in CHINESE_FONTS):
+            return entry.name
+    return None

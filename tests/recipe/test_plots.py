@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pictures are drawn, with a Chinese font and without one, and no glyph is missing."""
+
+import warnings
+
+import matplotlib.image
+import numpy as np
+
+from mindspore_rnnt.recipe import plots
+from mindspore_rnnt.recipe.config import FeaturesConfig
+from mindspore_rnnt.recipe.features import LogMel
+
+
+def test_curves(tmp_path):
+    steps = [{"step": i, "loss": 100.0 / (i + 1)} for i in range(50)]
+    epochs = [{"step": 25, "CER clean": 0.9}, {"step": 50, "CER clean": 0.2, "CER 5 dB": 0.3}]
+    plots.learning_curves(steps, epochs, tmp_path / "curves.png")
+    assert matplotlib.image.imread(tmp_path / "curves.png").shape[:2] == (480, 960)
+    plots.learning_curves(steps, [], tmp_path / "no_rates.png")
+
+
+def test_emissions_mark_every_character(tmp_path, monkeypatch):
+    monkeypatch.setattr(plots, "chinese_font", lambda: None)
+    audio = 0.1 * np.random.default_rng(0).standard_normal(32000)
+    arguments = (audio, LogMel(FeaturesConfig()), "记录X")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # a missing glyph is a warning of matplotlib's
+        plots.emissions(*arguments, [0.4, 0.8, 1.2], "记录", {"记": "ji"}, tmp_path / "a.png")
+        plots.emissions(*arguments, [], "", {}, tmp_path / "nothing.png")
+    marked = matplotlib.image.imread(tmp_path / "a.png")
+    empty = matplotlib.image.imread(tmp_path / "nothing.png")
+    # Columns of pixels that change over the spectrogram's whole height are the marks' lines.
+    changed = np.abs(marked[100:380, :, :3] - empty[100:380, :, :3]).max(axis=2) > 0.02
+    columns = np.flatnonzero(changed.mean(axis=0) > 0.95)
+    print("columns", columns)
+    assert 1 + (np.diff(columns) > 5).sum() == 3
+
+
+def test_readable():
+    assert plots.readable("记", None, {"记": "ji"}) == "ji"
+    assert plots.readable("记", None, {}) == "U+8BB0"
+    assert plots.readable("a", None, {}) == "a"
+    assert plots.readable("记", "SimHei", {"记": "ji"}) == "记"
