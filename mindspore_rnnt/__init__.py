@@ -17,7 +17,7 @@ _HOME = {
     "RNNTLoss": "loss",
     "pack_logits": "packing",
     "unpack_logits": "packing",
-    "packed_indices": "packing",
+    "packed_indices": "layout",
     "PackedJoiner": "joiner",
     "JoinerRNNTLoss": "joiner_loss",
 }

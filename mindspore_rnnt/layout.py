@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the rows of a batch are. NumPy only, so that data workers need no MindSpore.
+
+Sample b with T frames and U labels owns T * U1 rows, U1 = U + 1: row(t, u) = row_base[b] + t * U1 + u.
+"""
+
+import numpy as np
+
+
+def packed_indices(
+    logit_lengths, target_lengths, max_t: int | None = None, max_u: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """From every packed row to the encoder frame and to the predictor step that make it.
+
+    Args:
+        logit_lengths (array of int): frames of each sample, :math:`(B,)`.
+        target_lengths (array of int): labels of each sample, :math:`(B,)`.
+        max_t (int, optional): frames in the padded encoder output. Default: ``None`` , the longest sample's.
+        max_u (int, optional): labels in the padded targets; the predictor output has one step more.
+            Default: ``None`` , the longest sample's.
+
+    Returns:
+        frame_rows and label_rows, both int32 of shape :math:`(\\sum_b T_b (U_b + 1),)`: row :math:`(b, t, u)` holds
+        :math:`b\\,max_t + t` and :math:`b (max_u + 1) + u`.
+
+    Raises:
+        ValueError: If a length does not fit into `max_t` or `max_u`, or is too small.
+
+    Examples:
+        >>> from mindspore_rnnt import packed_indices
+        >>> frame_rows, label_rows = packed_indices([2, 1], [1, 2])
+        >>> print(frame_rows, label_rows)
+        [0 0 1 1 2 2 2] [0 1 0 1 3 4 5]
+    """
+    b, t, u, max_t, max_u = _cells(logit_lengths, target_lengths, max_t, max_u)
+    return (b * max_t + t).astype(np.int32), (b * (max_u + 1) + u).astype(np.int32)
+
+
+def padded_rows(logit_lengths, target_lengths, max_t: int, max_u1: int) -> np.ndarray:
+    """From every packed row to its row of the padded logits seen as (B * max_t * max_u1, V)."""
+    b, t, u, max_t, max_u = _cells(logit_lengths, target_lengths, max_t, max_u1 - 1)
+    return (b * max_t + t) * (max_u + 1) + u
+
+
+def row_count(logit_lengths: np.ndarray, target_lengths: np.ndarray) -> int:
+    """The number of rows of a packed batch."""
+    return int(np.sum(logit_lengths.astype(np.int64) * (target_lengths.astype(np.int64) + 1)))
+
+
+def _cells(logit_lengths, target_lengths, max_t, max_u):
+    """b, t, u of every packed row, and the padded sizes."""
+    T, U = (
+        _lengths("logit_lengths", logit_lengths, 1),
+        _lengths("target_lengths", target_lengths, 0),
+    )
+    if len(T) != len(U):
+        raise ValueError(
+            "For 'packed_indices', the 'logit_lengths' and 'target_lengths' must have the same "
+            f"length, but got {len(T)} and {len(U)}."
+        )
+    max_t = _size("max_t", max_t, "logit_lengths", T)
+    max_u = _size("max_u", max_u, "target_lengths", U)
+    rows = T * (U + 1)
+    b = np.repeat(np.arange(len(T)), rows)
+    row = np.arange(rows.sum()) - np.repeat(np.cumsum(rows) - rows, rows)
+    t, u = np.divmod(row, (U + 1)[b])
+    return b, t, u, max_t, max_u
+
+
+def _lengths(name, lengths, least):
+    lengths = np.asarray(lengths, np.int64)
+    if lengths.ndim != 1 or not len(lengths):
+        raise ValueError(
+            f"For 'packed_indices', the '{name}' must have shape (B,) with B >= 1, "
+            f"but got {lengths.shape}."
+        )
+    if lengths.min() < least:
+        b = int(lengths.argmin())
+        raise ValueError(
+            f"For 'packed_indices', the '{name}' must be at least {least}, "
+            f"but got {lengths[b]} in sample {b}."
+        )
+    return lengths
+
+
+def _size(name, size, lengths_name, lengths):
+    longest = int(lengths.max())
+    if size is None:
+        return longest
+    if longest > size:
+        raise ValueError(
+            f"For 'packed_indices', the '{lengths_name}' must be at most {name} = {size}, "
+            f"but got {longest} in sample {int(lengths.argmax())}."
+        )
+    return int(size)
