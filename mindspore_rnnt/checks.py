@@ -12,6 +12,7 @@ from numbers import Integral, Real
 import numpy as np
 
 from .layout import row_count
+from .recorder import forget_recorded_gradient
 
 LOGITS_DTYPES = ("Float32", "Float16", "BFloat16")
 INT_DTYPES = ("Int32", "Int64")
@@ -117,16 +118,5 @@ def _check_lengths(name, lengths, least, most, most_from):
 
 
 def _refuse(error, name, expected, got):
-    _forget_recorded_gradient()
+    forget_recorded_gradient()
     raise error(f"For 'rnnt_loss', the '{name}' must be {expected}, but got {got}.")
-
-
-def _forget_recorded_gradient():
-    """An error inside a PyNative gradient leaves MindSpore's recorder on, and the next compiled
-    gradient would fail; the executor's own reset mends that. It is private, hence the guards."""
-    try:
-        from mindspore.common.api import _pynative_executor
-    except ImportError:
-        return
-    if _pynative_executor.requires_grad():
-        _pynative_executor.clear_res()

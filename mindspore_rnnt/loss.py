@@ -21,6 +21,7 @@ class RNNTLoss(nn.LossBase):
         validate: bool = True,
     ):
         super().__init__(reduction)
+        self.reduction = reduction
         self.options = (blank, clamp, fused_log_softmax, fastemit_lambda, zero_infinity)
         check_options(*self.options)
         self.fused_grad = fused_grad

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import mindspore as ms
 from mindspore.ops import Primitive
 
-from .gradients import forward_bprop, fused_bprop, no_gradient
+from . import gradients
 from .signatures import SIGNATURES
 
 _DEVICES = {"CPU": ".cpu", "Ascend": ".ascend"}
@@ -41,18 +41,18 @@ def get_ops() -> Ops:
             f"but got {device_target!r}."
         )
     device = import_module(_DEVICES[device_target], __name__)
-    signature = {s.name: s for s in SIGNATURES}
 
-    def create(name, bprop=no_gradient):
-        return device.create_op(signature[name], bprop)
+    def create(name, bprop):
+        return device.create_op(SIGNATURES[name], bprop)
 
-    scale_grad, backward = create("RnntScaleGrad"), create("RnntBackward")
+    scale_grad = create("RnntScaleGrad", gradients.scale_grad_bprop)
+    backward = create("RnntBackward", gradients.backward_bprop)
     return Ops(
-        fused=create("RnntFused", fused_bprop(scale_grad)),
+        fused=create("RnntFused", gradients.fused_bprop(scale_grad)),
         scale_grad=scale_grad,
-        forward=create("RnntForward", forward_bprop(backward)),
+        forward=create("RnntForward", gradients.forward_bprop(backward)),
         backward=backward,
-        row_stats=create("RnntRowStats"),
-        lattice=create("RnntLattice"),
-        row_grad=create("RnntRowGrad"),
+        row_stats=create("RnntRowStats", gradients.row_stats_bprop),
+        lattice=create("RnntLattice", gradients.lattice_bprop),
+        row_grad=create("RnntRowGrad", gradients.row_grad_bprop),
     )

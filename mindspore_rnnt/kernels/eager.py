@@ -4,6 +4,7 @@ of zeros as large as the logits, allocated and filled on every step; a function 
 not. MindSpore has such functions in a private module only; without it the primitive serves."""
 
 from . import get_ops
+from .gradients import refuse_double_backward
 
 try:
     from mindspore.common._grad_function import _Function
@@ -24,10 +25,23 @@ if _Function is not None:
         @staticmethod
         def forward(ctx, logits, targets, logit_lengths, target_lengths, params):
             loss, grad = get_ops().fused(logits, targets, logit_lengths, target_lengths, params)
-            ctx.save_for_backward(grad, logit_lengths, target_lengths)
+            ctx.save_for_backward(grad, logit_lengths, target_lengths, logits)
             return loss
 
         @staticmethod
         def backward(ctx, dloss):
-            dlogits = get_ops().scale_grad(*ctx.saved_tensors, dloss)
+            grad, logit_lengths, target_lengths, logits = ctx.saved_tensors
+            dlogits = _ScaledGrad.apply(grad, logit_lengths, target_lengths, dloss, logits)
             return dlogits, None, None, None, None
+
+    class _ScaledGrad(_Function):
+        """`logits` are no input of the operator: they lead a second differentiation to the error,
+        where it would otherwise end at `grad` and return zeros."""
+
+        @staticmethod
+        def forward(ctx, grad, logit_lengths, target_lengths, dloss, logits):
+            return get_ops().scale_grad(grad, logit_lengths, target_lengths, dloss)
+
+        @staticmethod
+        def backward(ctx, ddlogits):
+            refuse_double_backward()

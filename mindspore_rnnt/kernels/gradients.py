@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the operators are differentiated. Only logits have a gradient; MindSpore drops the zeros."""
+"""How the operators are differentiated. Only logits have a gradient; MindSpore drops the zeros.
+
+A graph wants every bprop with exactly its operator's inputs, then `out` and `dout`.
+"""
 
 from mindspore import ops
+
+from ..recorder import forget_recorded_gradient
 
 
 def fused_bprop(scale_grad):
@@ -24,11 +29,6 @@ def forward_bprop(backward):
     return bprop
 
 
-def no_gradient(*_):
-    """Without it MindSpore would return zeros."""
-    raise RuntimeError("rnnt_loss does not support double backward")
-
-
 def _zeros(targets, logit_lengths, target_lengths, params):
     return (
         ops.zeros_like(targets),
@@ -36,3 +36,29 @@ def _zeros(targets, logit_lengths, target_lengths, params):
         ops.zeros_like(target_lengths),
         ops.zeros_like(params),
     )
+
+
+def refuse_double_backward():
+    """Without a bprop that raises, MindSpore would return zeros."""
+    forget_recorded_gradient()
+    raise RuntimeError("rnnt_loss does not support double backward")
+
+
+def scale_grad_bprop(grad, logit_lengths, target_lengths, dloss, out, dout):
+    refuse_double_backward()
+
+
+def backward_bprop(logits, targets, logit_lengths, target_lengths, params, state, dloss, out, dout):
+    refuse_double_backward()
+
+
+def row_stats_bprop(logits, row_labels, params, out, dout):
+    refuse_double_backward()
+
+
+def lattice_bprop(stats, logit_lengths, target_lengths, params, out, dout):
+    refuse_double_backward()
+
+
+def row_grad_bprop(logits, row_labels, stats, coefficients, row_dloss, params, out, dout):
+    refuse_double_backward()

@@ -38,7 +38,7 @@ STATS = Operand("stats", FLOAT32)  # (n, 4): row_max, log_sum, lp_blank, lp_labe
 COEFFICIENTS = Operand("coefficients", FLOAT32)  # (n, 3): log_occ, post_blank, post_label
 BATCH = (LOGITS, TARGETS, LOGIT_LENGTHS, TARGET_LENGTHS, PARAMS)
 
-SIGNATURES = (
+_ALL = (
     # The whole loss: one launch, or forward and backward apart.
     Signature("RnntFused", BATCH, (LOSS, GRAD)),
     Signature("RnntScaleGrad", (GRAD, LOGIT_LENGTHS, TARGET_LENGTHS, DLOSS), (DLOGITS,)),
@@ -53,3 +53,5 @@ SIGNATURES = (
         (DLOGITS,),
     ),
 )
+
+SIGNATURES = {signature.name: signature for signature in _ALL}
