@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """RNN-T (transducer) loss for MindSpore, on CPU and on Ascend 910B.
 
-Importing the package needs NumPy only; MindSpore is looked for when a name that needs it is first used.
+Importing the package needs NumPy only; MindSpore is looked for when a name that needs it is used.
 """
 
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+
+from .requirements import check_requirements
 
 try:
     __version__ = version("mindspore-rnnt")
@@ -27,6 +29,8 @@ __all__ = [*_HOME, "__version__"]
 def __getattr__(name):
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if _HOME[name] != "layout":
+        check_requirements()
     value = getattr(import_module(f".{_HOME[name]}", __name__), name)
     globals()[name] = value
     return value

@@ -2,14 +2,14 @@
 """What rnnt_loss refuses, before anything is launched. Every message names the argument, what it
 must be and what came.
 
-`check_options` and `check_shapes` also run when a graph is compiled; `check_values` needs the
-values of lengths and labels on the host, so only eager calls run it.
+`check_options`, `check_reduction` and `check_shapes` also run when a graph is compiled.
 """
 
 import math
 from numbers import Integral, Real
 
 import numpy as np
+from mindspore import Tensor
 
 from .layout import row_count
 from .recorder import forget_recorded_gradient
@@ -33,6 +33,13 @@ def check_options(blank, clamp, fused_log_softmax, fastemit_lambda, zero_infinit
     for name, value in (("fused_log_softmax", fused_log_softmax), ("zero_infinity", zero_infinity)):
         if not isinstance(value, bool):
             _refuse(TypeError, name, "a bool", type(value).__name__)
+
+
+def check_tensors(logits, targets, logit_lengths, target_lengths):
+    names = ("logits", "targets", "logit_lengths", "target_lengths")
+    for name, value in zip(names, (logits, targets, logit_lengths, target_lengths)):
+        if not isinstance(value, Tensor):
+            _refuse(TypeError, name, "a Tensor", type(value).__name__)
 
 
 def check_reduction(reduction):

@@ -6,7 +6,7 @@ from functools import lru_cache
 import mindspore as ms
 from mindspore import Tensor, ops
 
-from .checks import check_options, check_reduction, check_shapes, check_values
+from .checks import check_options, check_reduction, check_shapes, check_tensors, check_values
 from .kernels import get_ops
 from .kernels.eager import fused_loss
 from .params import pack_params
@@ -29,6 +29,70 @@ def rnnt_loss(
     fused_grad: bool = True,
     validate: bool = True,
 ) -> Tensor:
+    r"""
+    The RNN-T (transducer) loss, minus the log-probability of the targets summed over all
+    alignments.
+
+    The positional arguments are those of `torchaudio.functional.rnnt_loss`: a call can be replaced
+    word for word. The source is `Sequence Transduction with Recurrent Neural Networks
+    <https://arxiv.org/abs/1211.3711>`_ .
+
+    Args:
+        logits (Tensor): output of the joint network, float32, float16 or bfloat16. Padded: of shape
+            :math:`(B, max_T, max_U + 1, V)`; the padding is never read. Packed: of shape
+            :math:`(\sum_b T_b (U_b + 1), V)`, sample after sample, row :math:`t (U_b + 1) + u` of a
+            sample for frame :math:`t` after :math:`u` labels.
+        targets (Tensor): labels, int32 or int64 of shape :math:`(B, max_U)`; what stands behind a
+            sample's length is never read.
+        logit_lengths (Tensor): frames :math:`T_b \ge 1`, int32 or int64 of shape :math:`(B,)`.
+        target_lengths (Tensor): labels :math:`U_b \ge 0`, int32 or int64 of shape :math:`(B,)`.
+        blank (int, optional): class of the blank, in :math:`[-V, V - 1]`; a negative one counts
+            from the end. Default: ``-1`` .
+        clamp (float, optional): if positive, the gradient of each sample's own loss is clipped to
+            :math:`[-clamp, clamp]`, before any factor from outside. Default: ``-1.0`` .
+        reduction (str, optional): ``'none'`` , ``'mean'`` (over the batch, not divided by any
+            length) or ``'sum'`` . Default: ``'mean'`` .
+        fused_log_softmax (bool, optional): ``False`` if `logits` already holds log-probabilities.
+            Default: ``True`` .
+        fastemit_lambda (float, optional): FastEmit: the posteriors of labels count
+            :math:`1 + \lambda` times in the gradient; the loss stays as it is. Default: ``0.0`` .
+        zero_infinity (bool, optional): a sample without any possible path has loss 0 instead of
+            infinity; its gradient is 0 either way. Default: ``False`` .
+        fused_grad (bool, optional): make the gradient along with the loss and keep it for the
+            backward pass. ``False`` reads the logits again in the backward pass instead: as exact,
+            one buffer of the logits' size less, and no gradient work when none is asked for.
+            Default: ``True`` .
+        validate (bool, optional): in PyNative mode, look at the values of lengths and labels first,
+            which waits for them. Without it, and in compiled graphs, a sample with a length or
+            label outside its tensor gets loss NaN and gradient 0. Default: ``True`` .
+
+    Returns:
+        Tensor, float32: the loss, a scalar, or of shape :math:`(B,)` if `reduction` is ``'none'`` .
+
+    Raises:
+        TypeError: If an argument is of the wrong type or dtype.
+        ValueError: If a rank, size, option, length or label does not fit; the message says which,
+            in which sample.
+        RuntimeError: If the gradient is differentiated again.
+
+    Supported Platforms:
+        ``Ascend`` ``CPU``
+
+    Examples:
+        >>> import mindspore as ms
+        >>> import numpy as np
+        >>> from mindspore import Tensor
+        >>> from mindspore_rnnt import rnnt_loss
+        >>> logits = Tensor(np.zeros((1, 3, 3, 5)), ms.float32)
+        >>> targets = Tensor([[1, 2]], ms.int32)
+        >>> loss = rnnt_loss(logits, targets, Tensor([3]), Tensor([2]))
+        >>> print(f"{float(loss):.4f}")
+        6.2554
+        >>> gradient = ms.grad(rnnt_loss)(logits, targets, Tensor([3]), Tensor([2]))
+        >>> print(gradient.shape)
+        (1, 3, 3, 5)
+    """
+    _check_reduction(reduction)
     options = (blank, clamp, fused_log_softmax, fastemit_lambda, zero_infinity)
     losses = sample_losses(
         logits, targets, logit_lengths, target_lengths, options, fused_grad, validate
@@ -39,17 +103,17 @@ def rnnt_loss(
 def sample_losses(logits, targets, logit_lengths, target_lengths, options, fused_grad, validate):
     """The loss of each sample, (B,) float32. `options` are the arguments of `check_options`."""
     compiled = _is_compiled(_marker)
-    dtypes = (logits.dtype, targets.dtype, logit_lengths.dtype, target_lengths.dtype)
-    shapes = (logits.shape, targets.shape, logit_lengths.shape, target_lengths.shape)
-    if compiled:
-        _check_compiled(dtypes, shapes, options)
-    else:
-        check_options(*options)
-        check_shapes(dtypes, shapes, options[0])
-        if validate:
-            check_values(
-                logits.shape, targets.asnumpy(), logit_lengths.asnumpy(), target_lengths.asnumpy()
-            )
+    if not compiled:
+        check_tensors(logits, targets, logit_lengths, target_lengths)
+    _check_shapes(
+        (logits.dtype, targets.dtype, logit_lengths.dtype, target_lengths.dtype),
+        (logits.shape, targets.shape, logit_lengths.shape, target_lengths.shape),
+        options,
+    )
+    if validate and not compiled:
+        check_values(
+            logits.shape, targets.asnumpy(), logit_lengths.asnumpy(), target_lengths.asnumpy()
+        )
     batch = (
         logits,
         _as_int32(targets),
@@ -84,14 +148,22 @@ def _marker():
     """A graph has no constant for a function: `_is_compiled` sees None in its place."""
 
 
+# MindSpore evaluates a constexpr when it compiles a graph, and plainly calls it otherwise.
+
+
 @ms.constexpr(check=False)
 def _is_compiled(marker):
-    """True while a graph is compiled (jit by ast or bytecode, GRAPH_MODE), False when Python runs."""
+    """True in a graph (jit by ast or bytecode, GRAPH_MODE), False when Python runs or is traced."""
     return marker is None
 
 
 @ms.constexpr(check=False)
-def _check_compiled(dtypes, shapes, options):
+def _check_reduction(reduction):
+    check_reduction(reduction)
+
+
+@ms.constexpr(check=False)
+def _check_shapes(dtypes, shapes, options):
     check_options(*options)
     check_shapes(dtypes, shapes, options[0])
 

@@ -8,8 +8,8 @@ _ACTIVATIONS = {"tanh": nn.Tanh, "relu": nn.ReLU}
 
 class PackedJoiner(nn.Cell):
     r"""
-    Adds projected encoder frames and predictor steps on the cells that the lattice uses, and maps each sum to
-    the vocabulary.
+    Adds projected encoder frames and predictor steps on the cells that the lattice uses, and maps
+    each sum to the vocabulary.
 
     .. math::
         logits_{row} = W_o\, activation(W_e\, encoder\_out_{frame\_rows[row]} +
@@ -30,7 +30,8 @@ class PackedJoiner(nn.Cell):
         - **label_rows** (Tensor) - int32 of shape :math:`(N,)`, likewise.
 
     Outputs:
-        Tensor of shape :math:`(N, V)`: the packed logits that :class:`mindspore_rnnt.RNNTLoss` takes.
+        Tensor of shape :math:`(N, V)`: the packed logits that :class:`mindspore_rnnt.RNNTLoss`
+        takes.
 
     Raises:
         ValueError: If `activation` is not one of the names above.
@@ -39,12 +40,12 @@ class PackedJoiner(nn.Cell):
         ``Ascend`` ``CPU``
 
     Examples:
-        >>> import numpy as np
         >>> from mindspore import Tensor, ops
         >>> from mindspore_rnnt import PackedJoiner, packed_indices
         >>> joiner = PackedJoiner(encoder_dim=8, predictor_dim=6, joiner_dim=16, vocab_size=10)
         >>> frame_rows, label_rows = packed_indices([4, 3], [2, 1])
-        >>> logits = joiner(ops.ones((2, 4, 8)), ops.ones((2, 3, 6)), Tensor(frame_rows), Tensor(label_rows))
+        >>> encoder_out, predictor_out = ops.ones((2, 4, 8)), ops.ones((2, 3, 6))
+        >>> logits = joiner(encoder_out, predictor_out, Tensor(frame_rows), Tensor(label_rows))
         >>> print(logits.shape)
         (18, 10)
     """

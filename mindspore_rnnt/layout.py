@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the rows of a batch are. NumPy only, so that data workers need no MindSpore.
 
-Sample b with T frames and U labels owns T * U1 rows, U1 = U + 1: row(t, u) = row_base[b] + t * U1 + u.
+Sample b with T frames and U labels owns T * U1 rows, U1 = U + 1:
+row(t, u) = row_base[b] + t * U1 + u.
 """
 
 import numpy as np
@@ -15,13 +16,14 @@ def packed_indices(
     Args:
         logit_lengths (array of int): frames of each sample, :math:`(B,)`.
         target_lengths (array of int): labels of each sample, :math:`(B,)`.
-        max_t (int, optional): frames in the padded encoder output. Default: ``None`` , the longest sample's.
+        max_t (int, optional): frames in the padded encoder output. Default: ``None`` , the longest
+            sample's.
         max_u (int, optional): labels in the padded targets; the predictor output has one step more.
             Default: ``None`` , the longest sample's.
 
     Returns:
-        frame_rows and label_rows, both int32 of shape :math:`(\\sum_b T_b (U_b + 1),)`: row :math:`(b, t, u)` holds
-        :math:`b\\,max_t + t` and :math:`b (max_u + 1) + u`.
+        frame_rows and label_rows, both int32 of shape :math:`(\\sum_b T_b (U_b + 1),)`: row
+        :math:`(b, t, u)` holds :math:`b\\,max_t + t` and :math:`b (max_u + 1) + u`.
 
     Raises:
         ValueError: If a length does not fit into `max_t` or `max_u`, or is too small.

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An error inside a PyNative gradient leaves MindSpore's recorder on, and the next compiled gradient
-would fail for no reason of its own. The executor's own reset mends that; call this before raising."""
+"""An error inside a PyNative gradient leaves MindSpore's recorder on, and the next compiled
+gradient would fail for no reason of its own. The executor's own reset mends that; call this before
+raising."""
 
 import mindspore as ms
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The RNN-T loss in float64 NumPy: short, slow, and what every other implementation is held to.
 
-A. Graves, Sequence Transduction with Recurrent Neural Networks, 2012, https://arxiv.org/abs/1211.3711
+A. Graves, Sequence Transduction with Recurrent Neural Networks, 2012,
+https://arxiv.org/abs/1211.3711
 """
 
 import numpy as np
@@ -23,7 +24,8 @@ def rnnt_loss_reference(
     """Loss and gradient of :func:`mindspore_rnnt.rnnt_loss`, without MindSpore.
 
     Args:
-        logits (array): packed :math:`(\\sum_b T_b (U_b + 1), V)` or padded :math:`(B, max_T, max_U + 1, V)`.
+        logits (array): packed :math:`(\\sum_b T_b (U_b + 1), V)` or padded
+            :math:`(B, max_T, max_U + 1, V)`.
         targets (array): :math:`(B, max_U)`; entries behind a sample's length are not read.
         logit_lengths (array): :math:`(B,)`, each at least 1.
         target_lengths (array): :math:`(B,)`, each at least 0.
@@ -31,8 +33,9 @@ def rnnt_loss_reference(
             :func:`mindspore_rnnt.rnnt_loss`.
 
     Returns:
-        The losses, :math:`(B,)` float64 (a scalar unless `reduction` is ``'none'``), and the gradient of their sum
-        (of the reduced loss) with respect to `logits`, in `logits`' shape, float64.
+        The losses, :math:`(B,)` float64 (a scalar unless `reduction` is ``'none'``), and the
+        gradient of their sum (of the reduced loss) with respect to `logits`, in `logits`' shape,
+        float64.
     """
     logits = np.asarray(logits, np.float64)
     targets, logit_lengths, target_lengths = map(
@@ -103,8 +106,9 @@ def _log_softmax(logits):
 def _lattice(lp_blank, lp_label):
     """log alpha and log beta, (T, U1), one anti-diagonal t + u = d at a time.
 
-    alpha(t, u) = log(exp(alpha(t-1, u) + blank(t-1, u)) + exp(alpha(t, u-1) + label(t, u-1))), alpha(0, 0) = 0
-    beta(t, u)  = log(exp(blank(t, u) + beta(t+1, u)) + exp(label(t, u) + beta(t, u+1))), beta(T, U) = 0
+    alpha(t, u) = log(exp(alpha(t-1, u) + blank(t-1, u)) + exp(alpha(t, u-1) + label(t, u-1)))
+    beta(t, u)  = log(exp(blank(t, u) + beta(t+1, u)) + exp(label(t, u) + beta(t, u+1)))
+    alpha(0, 0) = 0, beta(T, U) = 0
     """
     T, U1 = lp_blank.shape
     # A border of -inf around both, so that arcs from or to the outside need no case of their own.

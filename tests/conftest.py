@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared by all tests. The tolerance table is `tolerances.TOLERANCE`; oracles and batches are in `oracles`."""
+"""Shared by all tests: the tolerance table is in `tolerances`, oracles and batches in `oracles`."""
 
 from tolerances import TOLERANCE
 

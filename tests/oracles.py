@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where expected values come from: path enumeration, the closed form, finite differences; and batches to feed."""
+"""Where expected values come from: path enumeration, the closed form, differences. And batches."""
 
 import itertools
 import math
 from dataclasses import dataclass
 
 import numpy as np
-from mindspore_rnnt.reference import rnnt_loss_reference
 from tolerances import TOLERANCE
+
+from mindspore_rnnt.reference import rnnt_loss_reference
 
 __all__ = [
     "TOLERANCE",
@@ -30,7 +31,8 @@ UNREAD_LABELS = (99999, -1, -100)  # what stands behind a sample's labels
 def enumerate_paths(logits, labels, blank=-1, fused_log_softmax=True, fastemit_lambda=0.0):
     """Loss and gradient of one sample (T, U1, V) by walking every path. For T, U <= 4.
 
-    A path is T blanks and U labels in any order that ends with a blank; its probability is the product of its arcs'.
+    A path is T blanks and U labels in any order that ends with a blank; its probability is the
+    product of its arcs'.
     """
     logits = np.asarray(logits, np.float64)
     T, U1, V = logits.shape
@@ -105,7 +107,7 @@ def round_to(values, dtype):
 
 @dataclass
 class Batch:
-    """Samples of logits (T, U1, V) float32 with their labels (U,), and both ways to lay them out."""
+    """Samples of logits (T, U1, V) float32, their labels (U,), and both ways to lay them out."""
 
     samples: list
     labels: list
@@ -157,7 +159,7 @@ class Batch:
 
 
 def random_batch(lengths, V, seed=0, dtype="float32", scale=2.0, blank=-1):
-    """A Batch of [(T, U), ...]; values are exact in `dtype`; labels are never blank (unless V = 1)."""
+    """A Batch of [(T, U), ...]: values exact in `dtype`, labels never blank (unless V = 1)."""
     rng = np.random.default_rng(seed)
     samples, labels = [], []
     for T, U in lengths:
@@ -168,7 +170,7 @@ def random_batch(lengths, V, seed=0, dtype="float32", scale=2.0, blank=-1):
 
 
 def report(what, got, expected):
-    """Print and return the maximal absolute difference; NaN or inf in the same places count as equal."""
+    """Print and return the maximal absolute difference; NaN equals NaN, inf equals inf."""
     got, expected = np.asarray(got, np.float64), np.asarray(expected, np.float64)
     assert got.shape == expected.shape, f"{what}: shape {got.shape} != {expected.shape}"
     same = (got == expected) | (np.isnan(got) & np.isnan(expected))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The float64 reference against path enumeration, published numbers, closed form and finite differences."""
+"""The float64 reference against path enumeration, the closed form and finite differences."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one table of tolerances. Absolute unless the key says otherwise; against float64 unless it says otherwise."""
+"""The one table of tolerances: absolute and against float64, unless the key says otherwise."""
 
 TOLERANCE = {
     # A loss, whatever the logits' dtype (the reference gets the same rounded logits).
