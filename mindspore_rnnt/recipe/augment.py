@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Speed perturbation and gain of the audio, SpecAugment of the features."""
+"""Speed perturbation and gain of the audio, SpecAugment of the features.
+
+The masks are drawn here and not by `mindspore.dataset.audio`, whose transforms share one global
+generator: a run resumed in the middle of an epoch could not repeat them.
+"""
 
 from __future__ import annotations
 
