@@ -74,5 +74,5 @@ def where_cann_was_sought() -> str:
 def _describe(path, chosen_by):
     info = path / "compiler" / "version.info"
     text = info.read_text(errors="replace") if info.is_file() else ""
-    version = re.search(r"^\s*Version\s*=\s*(\S+)", text, re.MULTILINE)
+    version = re.search(r"^[ \t]*Version[ \t]*=[ \t]*(\S+)", text, re.MULTILINE)
     return Cann(path, chosen_by, version.group(1) if version else "")

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the operator package is found, what the environment becomes, and what doctor says."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from mindspore_rnnt import cann, opp
+
+
+@pytest.fixture
+def install(no_ascend):
+    """A function: folder -> an operator package in it."""
+
+    def make(package):
+        header = package / "op_api" / "include" / "aclnn_rnnt_fused.h"
+        header.parent.mkdir(parents=True)
+        header.touch()
+        return package
+
+    return make
+
+
+def value():
+    return os.environ.get("ASCEND_CUSTOM_OPP_PATH")
+
+
+def test_nothing_is_set_without_a_package(no_ascend):
+    assert opp.expose() is None
+    assert value() is None
+
+
+def test_ours_is_set_once(install):
+    ours = install(opp.package_path())
+    assert opp.expose() == ours and opp.expose() == ours
+    assert value() == str(ours)
+
+
+def test_ours_goes_in_front_of_other_packages(install, no_ascend, tmp_path):
+    ours = install(opp.package_path())
+    no_ascend.setenv("ASCEND_CUSTOM_OPP_PATH", f"/some/other/package:{tmp_path}")
+    assert opp.expose() == ours
+    assert value() == f"{ours}:/some/other/package:{tmp_path}"
+
+
+def test_the_users_own_build_wins(install, no_ascend, tmp_path):
+    install(opp.package_path())
+    users = install(tmp_path / "users")
+    no_ascend.setenv("ASCEND_CUSTOM_OPP_PATH", f"/some/other/package:{users}")
+    assert opp.expose() == users
+    assert value() == f"/some/other/package:{users}"
+
+
+def test_a_package_among_canns_vendors_wins(install, no_ascend, tmp_path):
+    install(opp.package_path())
+    vendor = install(tmp_path / "opp" / "vendors" / "mindspore_rnnt")
+    no_ascend.setenv("ASCEND_OPP_PATH", str(tmp_path / "opp"))
+    assert opp.expose() == vendor
+    assert value() is None
+
+
+def test_without_a_package_the_error_names_the_command(no_ascend):
+    with pytest.raises(RuntimeError, match=r"'make ascend'") as error:
+        opp.require_package()
+    assert str(opp.package_path()) in str(error.value)
+
+
+def test_importing_mindspore_rnnt_exposes_the_package(tmp_path):
+    """CANN and MindSpore read the variable once, so it must stand before either is asked."""
+    code = (
+        "import os, pathlib, sys, mindspore_rnnt.opp as opp\n"
+        "assert 'mindspore' not in sys.modules\n"
+        "print(opp.package_path() if opp.find_package() else None)\n"
+        "print(os.environ.get('ASCEND_CUSTOM_OPP_PATH'))\n"
+    )
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("ASCEND")}
+    run = subprocess.run([sys.executable, "-c", code], env=clean, capture_output=True, text=True)
+    found, exposed = run.stdout.split()
+    assert found == exposed, run.stderr
+
+
+def test_status_of_a_machine_without_ascend(no_ascend):
+    status = {finding.what: finding for finding in opp.ascend_status()}
+    assert list(status) == ["NPU", "CANN", "host compiler", "MindSpore plugin", "operator package"]
+    assert status["CANN"].value == "none" and "ASCEND_HOME_PATH" in status["CANN"].mend
+    assert status["operator package"].mend == "run 'make ascend' in a source tree"
+
+
+def test_status_of_a_machine_with_everything_built(install, no_ascend, fake_cann):
+    no_ascend.setenv("ASCEND_HOME_PATH", str(fake_cann()))
+    no_ascend.setenv("ASCEND_OPP_PATH", "/somewhere/opp")
+    ours = install(opp.package_path())
+    status = {finding.what: finding for finding in opp.ascend_status()}
+    assert status["CANN"].value.startswith("8.3.RC1 in ") and not status["CANN"].mend
+    assert status["operator package"] == ("operator package", str(ours), "")
+
+
+def test_status_tells_that_canns_environment_is_not_set(no_ascend, fake_cann):
+    no_ascend.setenv("ASCEND_HOME_PATH", str(fake_cann()))
+    status = {finding.what: finding for finding in opp.ascend_status()}
+    assert "set_env.sh" in status["CANN"].mend
+
+
+@pytest.mark.parametrize(
+    "version, fault",
+    [("8.3.RC1", ""), ("9.1.0", ""), ("10.0", ""), ("8.2.0", "too old"), ("", "no version")],
+)
+def test_versions_of_cann(no_ascend, fake_cann, version, fault):
+    found = cann.find_cann(fake_cann(version=version))
+    assert found.version == version
+    assert fault in "".join(found.missing()) and bool(fault) == bool(found.missing())
