@@ -7,6 +7,7 @@ Importing the package needs NumPy only; MindSpore is looked for when a name that
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 
+from .opp import expose
 from .requirements import check_requirements
 
 try:
@@ -24,6 +25,8 @@ _HOME = {
     "JoinerRNNTLoss": "joiner_loss",
 }
 __all__ = [*_HOME, "__version__"]
+
+expose()  # our Ascend operators, to a MindSpore and a CANN that are imported later
 
 
 def __getattr__(name):
