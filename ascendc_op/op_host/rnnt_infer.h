@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shapes and dtypes of outputs from those of inputs, for graphs. An unknown size is -1, an unknown rank one size of -2.
+// Shapes and dtypes of outputs from those of inputs, for graphs. An unknown size is -1, an unknown
+// rank one size of -2.
 //
-// `Infer<Output...>` lists an operator's outputs in order, each as one of the rules below. The rules of MindSpore's
-// own inference (the library's aclnn<Op>InferShape and aclnn<Op>InferType) are the same; a test compares them.
+// `Infer<Output...>` lists an operator's outputs in order, each as one of the rules below. The
+// rules of MindSpore's own inference (the library's aclnn<Op>InferShape and aclnn<Op>InferType) are
+// the same; a test compares them.
 #ifndef MINDSPORE_RNNT_RNNT_INFER_H_
 #define MINDSPORE_RNNT_RNNT_INFER_H_
 
@@ -30,7 +32,8 @@ struct PerSample {
   static constexpr size_t Input() { return kLengths; }
 };
 
-// (rows of input 0, kWidth) float32, whether its rows are packed (N, V) or padded (B, max_T, max_U1, V).
+// (rows of input 0, kWidth) float32, whether its rows are packed (N, V) or padded (B, max_T,
+// max_U1, V).
 template <int64_t kWidth>
 struct PerRow {
   static gert::Shape Shape(const gert::Shape& rows) {

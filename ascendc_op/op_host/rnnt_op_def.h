@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the eight operators have in common as CANN operator definitions (OpDef): dtypes, formats, chips.
+// What the eight operators have in common as CANN operator definitions (OpDef): dtypes, formats,
+// chips.
 //
-// An operator is a row of inputs, attributes and outputs. Dtypes are listed by column: column i of all operands
-// together is one binary. Only what has the logits' dtype differs between columns.
+// An operator is a row of inputs, attributes and outputs. Dtypes are listed by column: column i of
+// all operands together is one binary. Only what has the logits' dtype differs between columns.
 #ifndef MINDSPORE_RNNT_RNNT_OP_DEF_H_
 #define MINDSPORE_RNNT_RNNT_OP_DEF_H_
 
@@ -34,7 +35,8 @@ class RnntOpDef : public OpDef {
     Int32Input("target_lengths");
   }
 
-  // Same instruction set on both chips. A loss must not be computed in float16 by a framework's mixed precision.
+  // Same instruction set on both chips. A loss must not be computed in float16 by a framework's
+  // mixed precision.
   void Implement(gert::OpImplRegisterV2::InferShapeKernelFunc infer_shape,
                  gert::OpImplRegisterV2::InferDataTypeKernelFunc infer_data_type,
                  gert::OpImplRegisterV2::TilingKernelFunc tiling) {
@@ -55,8 +57,9 @@ class RnntOpDef : public OpDef {
   DataTypes All(ge::DataType data_type) const { return DataTypes(columns_, data_type); }
 
   static OpParamDef& Describe(OpParamDef& operand, const DataTypes& data_types) {
-    return operand.ParamType(REQUIRED).DataType(data_types).Format(
-        std::vector<ge::Format>(data_types.size(), ge::FORMAT_ND));
+    return operand.ParamType(REQUIRED)
+        .DataType(data_types)
+        .Format(std::vector<ge::Format>(data_types.size(), ge::FORMAT_ND));
   }
 
   size_t columns_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tiling function of each operator: how many cores, how much workspace, and the RnntTiling that the kernel reads.
+// The tiling function of each operator: how many cores, how much workspace, and the RnntTiling that
+// the kernel reads.
 #ifndef MINDSPORE_RNNT_RNNT_TILE_H_
 #define MINDSPORE_RNNT_RNNT_TILE_H_
 
