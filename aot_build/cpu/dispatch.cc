@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which SIMD level runs: the best this machine has, or the one that MINDSPORE_RNNT_CPU names.
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+#include "level.h"
+
+namespace rnnt {
+
+extern const Level kPortableLevel;
+#if defined(__x86_64__)
+extern const Level kAvx2Level, kAvx512Level;
+#elif defined(__aarch64__)
+extern const Level kNeonLevel;
+#endif
+
+namespace {
+
+struct Candidate {
+  const Level* level;
+  bool supported;
+};
+
+// Best first.
+const Candidate* Candidates() {
+  static const Candidate candidates[] = {
+#if defined(__x86_64__)
+      {&kAvx512Level, __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                          __builtin_cpu_supports("avx512dq") &&
+                          __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx2") &&
+                          __builtin_cpu_supports("fma")},
+      {&kAvx2Level, __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                        __builtin_cpu_supports("f16c")},
+#elif defined(__aarch64__)
+      {&kNeonLevel, true},  // part of Armv8-A
+#endif
+      {&kPortableLevel, true},
+      {nullptr, false},
+  };
+  return candidates;
+}
+
+const Level* Find(const char* name) {
+  for (const Candidate* c = Candidates(); c->level != nullptr; ++c) {
+    if (c->supported && (name == nullptr || strcmp(c->level->name, name) == 0)) return c->level;
+  }
+  return nullptr;
+}
+
+std::atomic<const Level*> g_level{nullptr};
+
+}  // namespace
+
+const Level& CurrentLevel() {
+  const Level* level = g_level.load(std::memory_order_acquire);
+  if (level == nullptr) {
+    const char* name = getenv("MINDSPORE_RNNT_CPU");
+    level = Find(name == nullptr || *name == '\0' ? nullptr : name);
+    if (level == nullptr) {
+      throw std::runtime_error(std::string("MINDSPORE_RNNT_CPU must be one of ") +
+                               SupportedLevels() + " on this machine, but is '" + name + "'");
+    }
+    g_level.store(level, std::memory_order_release);
+  }
+  return *level;
+}
+
+bool SelectLevel(const char* name) {
+  const Level* level = Find(name);
+  if (level != nullptr) g_level.store(level, std::memory_order_release);
+  return level != nullptr;
+}
+
+const char* SupportedLevels() {
+  static const std::string names = [] {
+    std::string list;
+    for (const Candidate* c = Candidates(); c->level != nullptr; ++c) {
+      if (c->supported) list += (list.empty() ? "" : ",") + std::string(c->level->name);
+    }
+    return list;
+  }();
+  return names.c_str();
+}
+
+}  // namespace rnnt

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver.h"
+
+#include <memory>
+
+#include "threads.h"
+
+namespace rnnt {
+namespace {
+
+Batch BatchOf(const Problem& p) {
+  return Batch(p.shape, p.logit_lengths, p.target_lengths, p.targets, p.options.blank);
+}
+
+Records<Stats> StatsIn(float* state) { return {state, kStateFloats}; }
+
+Records<Coefficients> CoefficientsIn(float* state) {
+  return {state + kStateCoefficients, kStateFloats};
+}
+
+}  // namespace
+
+void Fused(const Problem& p, float* loss, void* grad) {
+  const Batch batch = BatchOf(p);
+  const std::unique_ptr<float[]> state(new float[batch.rows() * kStateFloats]);
+  RowStats(batch, p.logits, p.options, StatsIn(state.get()));
+  Lattice(batch, StatsIn(state.get()), p.options, loss, CoefficientsIn(state.get()));
+  RowGrad(batch, p.logits, p.options, StatsIn(state.get()), CoefficientsIn(state.get()), nullptr,
+          grad);
+}
+
+void Forward(const Problem& p, float* loss, float* state) {
+  const Batch batch = BatchOf(p);
+  RowStats(batch, p.logits, p.options, StatsIn(state));
+  Lattice(batch, StatsIn(state), p.options, loss, CoefficientsIn(state));
+}
+
+void Backward(const Problem& p, float* state, const float* dloss, void* dlogits) {
+  RowGrad(BatchOf(p), p.logits, p.options, StatsIn(state), CoefficientsIn(state), dloss, dlogits);
+}
+
+void ScaleGrad(Logits grad, const BatchShape& shape, const int32_t* logit_lengths,
+               const int32_t* target_lengths, const float* dloss, void* dlogits) {
+  const Batch batch(shape, logit_lengths, target_lengths, nullptr, 0);
+  const auto kernel = CurrentLevel().scale[grad.dtype];
+  const int64_t row_bytes = batch.V() * SizeOf(grad.dtype);
+  const bool stream = batch.rows() * row_bytes >= kStreamBytes;
+  ParallelRows(batch.rows(), batch.V(), [&](int64_t begin, int64_t end) {
+    batch.ForEachRun(begin, end, [&](int64_t b, int64_t, int64_t row, int64_t count) {
+      const int64_t offset = row * row_bytes;
+      kernel(static_cast<const char*>(grad.data) + offset, b < 0 ? 0.0f : dloss[b],
+             static_cast<char*>(dlogits) + offset, count * batch.V(), stream);
+    });
+  });
+}
+
+void LatticeOfRows(const BatchShape& shape, float* stats, const int32_t* logit_lengths,
+                   const int32_t* target_lengths, const Options& options, float* loss,
+                   float* coefficients) {
+  const Batch batch(shape, logit_lengths, target_lengths, nullptr, 0);
+  const Records<Coefficients> rows = {coefficients, kCoefficientsFloats};
+  batch.ForEachRun(0, batch.rows(), [&](int64_t b, int64_t, int64_t row, int64_t count) {
+    for (int64_t r = row; b < 0 && r < row + count; ++r) rows[r] = {};
+  });
+  Lattice(batch, {stats, kStatsFloats}, options, loss, rows);
+}
+
+}  // namespace rnnt

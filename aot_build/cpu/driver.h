@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operators as compositions of the three phases.
+#ifndef MINDSPORE_RNNT_CPU_DRIVER_H_
+#define MINDSPORE_RNNT_CPU_DRIVER_H_
+
+#include "phases.h"
+
+namespace rnnt {
+
+struct Problem {
+  Logits logits;
+  BatchShape shape;
+  const int32_t *targets, *logit_lengths, *target_lengths;
+  Options options;
+};
+
+// The loss and its gradient for unit upstream, in one go.
+void Fused(const Problem& problem, float* loss, void* grad);
+// grad times dloss of its sample.
+void ScaleGrad(Logits grad, const BatchShape& shape, const int32_t* logit_lengths,
+               const int32_t* target_lengths, const float* dloss, void* dlogits);
+
+// The loss, and in `state` (rows, kStateFloats) what the gradient will need beside the logits.
+void Forward(const Problem& problem, float* loss, float* state);
+void Backward(const Problem& problem, float* state, const float* dloss, void* dlogits);
+
+// The lattice of all rows alone; what RowStats and RowGrad of chunks of rows go with. coefficients:
+// (rows, 3).
+void LatticeOfRows(const BatchShape& shape, float* stats, const int32_t* logit_lengths,
+                   const int32_t* target_lengths, const Options& options, float* loss,
+                   float* coefficients);
+
+}  // namespace rnnt
+
+#endif  // MINDSPORE_RNNT_CPU_DRIVER_H_

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shape and dtype inference: `<Op>InferShape` / `<Op>InferType` for the CPU and `aclnn<Op>...` for
+// Ascend, the only form that works with dynamic shapes. While a graph is compiled an axis may be -1
+// (unknown) and a shape {-2} (unknown rank); nothing here looks behind a shape's rank.
+#include <cstdint>
+#include <vector>
+
+#include "records.h"
+
+namespace {
+
+// MindSpore's numbers for dtypes; those of inputs are only passed on.
+enum TypeId : int { kFloat32 = 43 };
+
+using Shape = std::vector<int64_t>;
+using Shapes = std::vector<Shape>;
+using Types = std::vector<TypeId>;
+
+class Inputs {
+ public:
+  Inputs(int* ranks, int64_t** shapes) : ranks_(ranks), shapes_(shapes) {}
+
+  Shape operator[](int i) const { return Shape(shapes_[i], shapes_[i] + ranks_[i]); }
+
+  // -1 if unknown.
+  int64_t Axis(int i, int axis) const {
+    return KnownRank(i) && axis < ranks_[i] ? shapes_[i][axis] : -1;
+  }
+  // Rows of logits, packed or padded: the product of all axes but the last.
+  int64_t Rows(int i) const {
+    if (!KnownRank(i)) return -1;
+    int64_t rows = 1;
+    for (int axis = 0; axis + 1 < ranks_[i]; ++axis) {
+      if (shapes_[i][axis] < 0) return -1;
+      rows *= shapes_[i][axis];
+    }
+    return rows;
+  }
+
+ private:
+  bool KnownRank(int i) const { return !(ranks_[i] == 1 && shapes_[i][0] == -2); }
+
+  int* ranks_;
+  int64_t** shapes_;
+};
+
+Shapes FusedShapes(const Inputs& in) { return {{in.Axis(2, 0)}, in[0]}; }
+Types FusedTypes(const Types& in) { return {kFloat32, in[0]}; }
+
+Shapes ForwardShapes(const Inputs& in) {
+  return {{in.Axis(2, 0)}, {in.Rows(0), rnnt::kStateFloats}};
+}
+Shapes LatticeShapes(const Inputs& in) {
+  return {{in.Axis(1, 0)}, {in.Axis(0, 0), rnnt::kCoefficientsFloats}};
+}
+Types TwoFloats(const Types&) { return {kFloat32, kFloat32}; }
+
+Shape LikeFirst(const Inputs& in) { return in[0]; }
+TypeId TypeOfFirst(const Types& in) { return in[0]; }
+
+Shape StatsShape(const Inputs& in) { return {in.Axis(0, 0), rnnt::kStatsFloats}; }
+TypeId Float(const Types&) { return kFloat32; }
+
+}  // namespace
+
+// MindSpore asks an operator of one output for a shape, one of several for a list.
+#define RNNT_INFER_AS(name, ShapeResult, TypeResult, shape_of, type_of)                       \
+  extern "C" __attribute__((visibility("default"))) ShapeResult name##InferShape(             \
+      int* ranks, int64_t** shapes, void*) {                                                  \
+    return shape_of(Inputs(ranks, shapes));                                                   \
+  }                                                                                           \
+  extern "C"                                                                                  \
+      __attribute__((visibility("default"))) TypeResult name##InferType(Types types, void*) { \
+    return type_of(types);                                                                    \
+  }
+#define RNNT_INFER_ONE(op, shape_of, type_of)         \
+  RNNT_INFER_AS(op, Shape, TypeId, shape_of, type_of) \
+  RNNT_INFER_AS(aclnn##op, Shape, TypeId, shape_of, type_of)
+#define RNNT_INFER_TWO(op, shape_of, type_of)         \
+  RNNT_INFER_AS(op, Shapes, Types, shape_of, type_of) \
+  RNNT_INFER_AS(aclnn##op, Shapes, Types, shape_of, type_of)
+
+RNNT_INFER_TWO(RnntFused, FusedShapes, FusedTypes)
+RNNT_INFER_ONE(RnntScaleGrad, LikeFirst, TypeOfFirst)
+RNNT_INFER_TWO(RnntForward, ForwardShapes, TwoFloats)
+RNNT_INFER_ONE(RnntBackward, LikeFirst, TypeOfFirst)
+RNNT_INFER_ONE(RnntRowStats, StatsShape, Float)
+RNNT_INFER_TWO(RnntLattice, LatticeShapes, TwoFloats)
+RNNT_INFER_ONE(RnntRowGrad, LikeFirst, TypeOfFirst)

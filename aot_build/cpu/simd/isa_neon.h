@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef MINDSPORE_RNNT_CPU_SIMD_ISA_NEON_H_
+#define MINDSPORE_RNNT_CPU_SIMD_ISA_NEON_H_
+
+#include <arm_neon.h>
+
+#include "isa_portable.h"
+
+namespace rnnt {
+
+// Armv8-A has all of this, so there is nothing to look for at run time.
+struct Neon : GenericIsa<Neon, 16> {
+  static F Fma(F a, F b, F c) {
+    return (F)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
+  }
+  static D Fma(D a, D b, D c) {
+    return (D)vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b);
+  }
+
+  using GenericIsa::Load;
+  using GenericIsa::Store;
+
+  static F Load(const Half* x) { return (F)vcvt_f32_f16((float16x4_t)LoadAs<uint16x4_t>(x)); }
+  static void Store(Half* x, F v) { StoreAs(x, vcvt_f16_f32((float32x4_t)v)); }
+};
+
+}  // namespace rnnt
+
+#endif  // MINDSPORE_RNNT_CPU_SIMD_ISA_NEON_H_

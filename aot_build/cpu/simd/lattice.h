@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Phase 2 on one sample, in float64 log domain. blank(t, u) and label(t, u) are the arcs that leave
+// cell (t, u).
+//
+//   alpha(t, u) = log(exp(alpha(t-1, u) + blank(t-1, u)) + exp(alpha(t, u-1) + label(t, u-1)))
+//   beta(t, u)  = log(exp(blank(t, u) + beta(t+1, u)) + exp(label(t, u) + beta(t, u+1)))
+//   log P = alpha(T-1, U) + blank(T-1, U) = beta(0, 0)
+//
+// All cells of a diagonal follow from its neighbour at once. A vector that is not full runs on past
+// the diagonal's end into cells that the recursion writes later, and the guard cell between is set
+// anew: no lane is ever masked.
+#ifndef MINDSPORE_RNNT_CPU_SIMD_LATTICE_H_
+#define MINDSPORE_RNNT_CPU_SIMD_LATTICE_H_
+
+#include "../level.h"
+#include "elements.h"
+#include "math.h"
+
+namespace rnnt {
+
+template <class Isa>
+bool Arcs(const SampleLattice& lattice, Records<Stats> stats, int64_t begin, int64_t end) {
+  constexpr int64_t kLanes = Isa::kDoubles;
+  const int64_t U1 = lattice.U + 1;
+  bool usable = true;
+  for (int64_t t = begin; t < end; ++t) {
+    for (int64_t u = 0; u < U1; u += kLanes) {
+      const int64_t n = U1 - u < kLanes ? U1 - u : kLanes;
+      const Records<Stats> cells = stats.From(lattice.row + t * lattice.row_stride + u);
+      typename Isa::D row_sums = Isa::Set(1.0);
+      for (int64_t i = 0; i < n; ++i) row_sums[i] = cells[i].row_sum;
+      const typename Isa::D log_sums = Log<Isa>(row_sums);
+      for (int64_t i = 0; i < n; ++i) {
+        const Stats& s = cells[i];
+        usable &= s.row_sum < kInfinity && s.blank_gap < kInfinity && s.label_gap < kInfinity;
+        const int64_t cell = lattice.start[t + u + i] + u + i;
+        lattice.blank[cell] = s.blank_gap - log_sums[i];
+        lattice.label[cell] = s.label_gap - log_sums[i];
+      }
+    }
+  }
+  return usable;
+}
+
+template <class Isa>
+double Alpha(const SampleLattice& lattice) {
+  double* alpha = lattice.alpha;
+  alpha[lattice.start[0]] = 0.0;
+  const int64_t last = lattice.diagonals() - 1;
+  for (int64_t d = 1; d <= last; ++d) {
+    const int64_t start = lattice.start[d], before = lattice.start[d - 1], high = lattice.high(d);
+    for (int64_t u = lattice.low(d); u <= high; u += Isa::kDoubles) {
+      const int64_t from = before + u;
+      const typename Isa::D stay = Isa::Load(alpha + from) + Isa::Load(lattice.blank + from);
+      const typename Isa::D emit =
+          Isa::Load(alpha + from - 1) + Isa::Load(lattice.label + from - 1);
+      Isa::Store(alpha + start + u, LogAdd<Isa>(stay, emit));
+    }
+    alpha[start + high + 1] = -kInfinity;
+  }
+  const int64_t final = lattice.start[last] + lattice.U;
+  return alpha[final] + lattice.blank[final];
+}
+
+template <class Isa>
+double Beta(const SampleLattice& lattice) {
+  double* beta = lattice.beta;
+  for (int64_t d = lattice.diagonals() - 1; d >= 0; --d) {
+    const int64_t start = lattice.start[d], after = lattice.start[d + 1], low = lattice.low(d);
+    for (int64_t u = lattice.high(d) + 1; u > low;) {
+      u -= Isa::kDoubles;
+      const int64_t cell = start + u, to = after + u;
+      const typename Isa::D stay = Isa::Load(lattice.blank + cell) + Isa::Load(beta + to);
+      const typename Isa::D emit = Isa::Load(lattice.label + cell) + Isa::Load(beta + to + 1);
+      Isa::Store(beta + cell, LogAdd<Isa>(stay, emit));
+    }
+    beta[start + low - 1] = -kInfinity;
+  }
+  return beta[lattice.start[0]];
+}
+
+// post_blank(t, u) = exp(alpha(t, u) + blank(t, u) + beta(t+1, u) - log P)
+// post_label(t, u) = exp(alpha(t, u) + label(t, u) + beta(t, u+1) - log P), and their sum is the
+// cell's occupation.
+template <class Isa>
+void CoefficientsOf(const SampleLattice& lattice, double log_prob, float label_weight,
+                    int64_t begin, int64_t end, Records<Coefficients> coefficients) {
+  using D = typename Isa::D;
+  constexpr int64_t kLanes = Isa::kDoubles;
+  for (int64_t d = begin; d < end; ++d) {
+    const int64_t start = lattice.start[d], after = lattice.start[d + 1], high = lattice.high(d);
+    for (int64_t u = lattice.low(d); u <= high; u += kLanes) {
+      const int64_t cell = start + u, to = after + u;
+      const D here = Isa::Load(lattice.alpha + cell) - log_prob;
+      const D stay = here + Isa::Load(lattice.blank + cell) + Isa::Load(lattice.beta + to);
+      const D emit = here + Isa::Load(lattice.label + cell) + Isa::Load(lattice.beta + to + 1);
+      const D post_blank = ExpDouble<Isa>(Isa::Min(stay, D{}));
+      const D post_label = ExpDouble<Isa>(Isa::Min(emit, D{})) * label_weight;
+      const D occupation = post_blank + post_label;
+      for (int64_t i = 0; i < kLanes && u + i <= high; ++i) {
+        const int64_t row = lattice.row + (d - u - i) * lattice.row_stride + u + i;
+        coefficients[row] = {static_cast<float>(occupation[i]), static_cast<float>(post_blank[i]),
+                             static_cast<float>(post_label[i])};
+      }
+    }
+  }
+}
+
+}  // namespace rnnt
+
+#endif  // MINDSPORE_RNNT_CPU_SIMD_LATTICE_H_

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "isa_avx2.h"
+#include "make_level.h"
+
+namespace rnnt {
+
+extern const Level kAvx2Level;
+const Level kAvx2Level = MakeLevel<Avx2>("avx2");
+
+}  // namespace rnnt

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "isa_neon.h"
+#include "make_level.h"
+
+namespace rnnt {
+
+extern const Level kNeonLevel;
+const Level kNeonLevel = MakeLevel<Neon>("neon");
+
+}  // namespace rnnt

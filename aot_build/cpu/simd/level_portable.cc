@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "isa_portable.h"
+#include "make_level.h"
+
+namespace rnnt {
+
+extern const Level kPortableLevel;
+const Level kPortableLevel = MakeLevel<Portable>("portable");
+
+}  // namespace rnnt

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of one instruction set as a table. Only level_*.cc include this.
+#ifndef MINDSPORE_RNNT_CPU_SIMD_MAKE_LEVEL_H_
+#define MINDSPORE_RNNT_CPU_SIMD_MAKE_LEVEL_H_
+
+#include "lattice.h"
+#include "row_grad.h"
+#include "row_stats.h"
+#include "stream.h"
+
+namespace rnnt {
+
+template <class Isa>
+constexpr Level MakeLevel(const char* name) {
+  return {name,
+          {RowStatsOf<Isa, float>, RowStatsOf<Isa, Half>, RowStatsOf<Isa, BFloat16>},
+          {RowGradOf<Isa, float>, RowGradOf<Isa, Half>, RowGradOf<Isa, BFloat16>},
+          {ScaleOf<Isa, float>, ScaleOf<Isa, Half>, ScaleOf<Isa, BFloat16>},
+          Arcs<Isa>,
+          Alpha<Isa>,
+          Beta<Isa>,
+          CoefficientsOf<Isa>,
+          Read<Isa>,
+          Copy<Isa>};
+}
+
+}  // namespace rnnt
+
+#endif  // MINDSPORE_RNNT_CPU_SIMD_MAKE_LEVEL_H_

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// exp in float32 for rows, exp and log in float64 for the lattice. The C library's vector versions
+// are neither everywhere nor equal everywhere, and its scalar double versions tie a binary to a
+// recent glibc.
+#ifndef MINDSPORE_RNNT_CPU_SIMD_MATH_H_
+#define MINDSPORE_RNNT_CPU_SIMD_MATH_H_
+
+#include <cstdint>
+
+namespace rnnt {
+
+// exp(x) for x <= 0 (and up to 88): within 2 ulp; exactly 1 at 0; results below the smallest normal
+// number are 0; NaN stays NaN.
+//   x = n ln2 + r with |r| <= ln2 / 2, exp(x) = 2^n p(r), p the degree 5 minimax polynomial with
+//   p(0) = 1.
+template <class Isa>
+typename Isa::F Exp(typename Isa::F x) {
+  using F = typename Isa::F;
+  using U = typename Isa::U;
+  // Adding kRound rounds to an integer and leaves n + 127, the exponent field of 2^n, in the lowest
+  // bits. The floor of x makes that field 0, and thereby 2^n; it also keeps -inf from becoming NaN.
+  constexpr float kRound = 0x1.8p23f + 127.0f, kFloor = -88.0f;
+  constexpr float kLog2E = 0x1.715476p+0f, kLn2High = 0x1.62e4p-1f, kLn2Low = 0x1.7f7d1cp-20f;
+  x = Isa::Max(Isa::Set(kFloor), x);
+  const F shifted = Isa::Fma(x, Isa::Set(kLog2E), Isa::Set(kRound));
+  const F n = shifted - kRound;
+  const F r = Isa::Fma(n, Isa::Set(-kLn2Low), Isa::Fma(n, Isa::Set(-kLn2High), x));
+  F p = Isa::Set(8.29021074e-3f);
+  p = Isa::Fma(p, r, Isa::Set(4.18993756e-2f));
+  p = Isa::Fma(p, r, Isa::Set(1.66676462e-1f));
+  p = Isa::Fma(p, r, Isa::Set(4.99991387e-1f));
+  p = Isa::Fma(p, r, Isa::Set(9.99999702e-1f));
+  p = Isa::Fma(p, r, Isa::Set(1.0f));
+  return p * (F)((U)shifted << 23);
+}
+
+// exp(x) for x <= 0 to 1e-14 relative; 0 below -700, and for NaN, which is what -inf - -inf is in
+// LogAdd.
+template <class Isa>
+typename Isa::D ExpDouble(typename Isa::D x) {
+  using D = typename Isa::D;
+  using U64 = typename Isa::U64;
+  constexpr double kRound = 0x1.8p52 + 1023.0, kFloor = -709.0;
+  constexpr double kLog2E = 0x1.71547652b82fep+0, kLn2High = 0x1.62e42fefap-1,
+                   kLn2Low = 0x1.cf79abc9e3b4p-40;
+  x = Isa::Max(x, Isa::Set(kFloor));
+  const D shifted = Isa::Fma(x, Isa::Set(kLog2E), Isa::Set(kRound));
+  const D n = shifted - kRound;
+  const D r = Isa::Fma(n, Isa::Set(-kLn2Low), Isa::Fma(n, Isa::Set(-kLn2High), x));
+  constexpr double kTaylor[] = {1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320,
+                                1.0 / 5040,     1.0 / 720,     1.0 / 120,    1.0 / 24,
+                                1.0 / 6,        0.5,           1.0,          1.0};
+  D p = Isa::Set(kTaylor[0]);
+  for (int i = 1; i < 12; ++i) p = Isa::Fma(p, r, Isa::Set(kTaylor[i]));
+  return p * (D)((U64)shifted << 52);
+}
+
+// log(1 + y) for 0 <= y <= 1 to 1e-15.
+//   With 1 + y = 2^e z and z in [0.7, 1.42]: log z = 2 atanh(s), s = (z - 1) / (z + 1), |s| < 0.18.
+template <class Isa>
+typename Isa::D Log1p(typename Isa::D y) {
+  using D = typename Isa::D;
+  constexpr double kLn2 = 0x1.62e42fefa39efp-1, kSplit = 0.4142;
+  const D zero = D{};
+  const D w = y > kSplit ? (y - 1.0) * 0.5 : y;  // z - 1
+  const D s = w / (w + 2.0);
+  const D t = s * s;
+  D p = Isa::Set(1.0 / 17);
+  for (int k = 15; k >= 3; k -= 2) p = Isa::Fma(p, t, Isa::Set(1.0 / k));
+  const D log_z = Isa::Fma(p * t, s + s, s + s);
+  return log_z + (y > kSplit ? zero + kLn2 : zero);
+}
+
+// log(x) for finite x >= 1: the exponent's share, and Log1p of the rest.
+template <class Isa>
+typename Isa::D Log(typename Isa::D x) {
+  using D = typename Isa::D;
+  using U64 = typename Isa::U64;
+  constexpr double kLn2 = 0x1.62e42fefa39efp-1;
+  constexpr uint64_t kOne = 0x3FF0000000000000, kTwoTo52 = 0x4330000000000000;
+  const U64 bits = (U64)x;
+  const D exponent = (D)((bits >> 52) | kTwoTo52) - (0x1p52 + 1023.0);
+  const D mantissa = (D)((bits & 0x000FFFFFFFFFFFFF) | kOne);
+  return Isa::Fma(exponent, Isa::Set(kLn2), Log1p<Isa>(mantissa - 1.0));
+}
+
+// log(exp(a) + exp(b)); -inf if both are.
+template <class Isa>
+typename Isa::D LogAdd(typename Isa::D a, typename Isa::D b) {
+  const typename Isa::D larger = Isa::Max(a, b);
+  return larger + Log1p<Isa>(ExpDouble<Isa>(Isa::Min(a, b) - larger));
+}
+
+}  // namespace rnnt
+
+#endif  // MINDSPORE_RNNT_CPU_SIMD_MATH_H_

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Phase 1 on rows: row_max, row_sum and the two entries the lattice needs. Each row is read from
+// memory once.
+#ifndef MINDSPORE_RNNT_CPU_SIMD_ROW_STATS_H_
+#define MINDSPORE_RNNT_CPU_SIMD_ROW_STATS_H_
+
+#include "../level.h"
+#include "elements.h"
+#include "math.h"
+
+namespace rnnt {
+
+// The largest of x[0, n), not below `best`; NaN is passed over.
+template <class Isa, class T>
+float RowMax(const T* x, int64_t n, float best) {
+  using F = typename Isa::F;
+  constexpr int64_t kLanes = Isa::kFloats;
+  F m0 = Isa::Set(best), m1 = m0, m2 = m0, m3 = m0;
+  int64_t i = 0;
+  for (; i + 4 * kLanes <= n; i += 4 * kLanes) {
+    m0 = Isa::Max(Isa::Load(x + i), m0);
+    m1 = Isa::Max(Isa::Load(x + i + kLanes), m1);
+    m2 = Isa::Max(Isa::Load(x + i + 2 * kLanes), m2);
+    m3 = Isa::Max(Isa::Load(x + i + 3 * kLanes), m3);
+  }
+  for (; i + kLanes <= n; i += kLanes) m0 = Isa::Max(Isa::Load(x + i), m0);
+  if (i < n) m1 = Isa::Max(Isa::LoadPart(x + i, n - i, MinusInfinity<T>()), m1);
+  return Isa::MaxOf(Isa::Max(Isa::Max(m0, m1), Isa::Max(m2, m3)));
+}
+
+// The sum of exp(x - row_max) over x[0, n). `next` is what memory will be asked for next: it
+// arrives meanwhile.
+template <class Isa, class T>
+float ExpSum(const T* x, int64_t n, float row_max, const T* next) {
+  using F = typename Isa::F;
+  constexpr int64_t kLanes = Isa::kFloats;
+  F s0 = F{}, s1 = F{};
+  int64_t i = 0;
+  for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
+    __builtin_prefetch(next + i);
+    __builtin_prefetch(next + i + kLanes);
+    s0 += Exp<Isa>(Isa::Load(x + i) - row_max);
+    s1 += Exp<Isa>(Isa::Load(x + i + kLanes) - row_max);
+  }
+  if (i + kLanes <= n) {
+    s0 += Exp<Isa>(Isa::Load(x + i) - row_max);
+    i += kLanes;
+  }
+  if (i < n) s1 += Exp<Isa>(Isa::LoadPart(x + i, n - i, MinusInfinity<T>()) - row_max);
+  return Isa::SumOf(s0 + s1);
+}
+
+template <class Isa, class T>
+Stats SoftmaxStats(const T* x, int64_t V, int32_t blank, int32_t label) {
+  constexpr int64_t kChunk = 16384 / sizeof(T);  // half of a small L1 cache, for the second look
+  float row_max = kLowest, row_sum = 0.0f;
+  for (int64_t i = 0; i < V; i += kChunk) {
+    const int64_t n = V - i < kChunk ? V - i : kChunk;
+    const float old_max = row_max;
+    row_max = RowMax<Isa>(x + i, n, old_max);
+    if (i > 0) row_sum *= Exp<Isa>(Isa::Set(old_max - row_max))[0];
+    row_sum += ExpSum<Isa>(x + i, n, row_max, x + i + n);
+  }
+  if (!(row_sum > 0.0f)) row_sum = kNaN;  // a row of -inf has no softmax
+  return {row_max, row_sum, ToFloat<Isa>(x[blank]) - row_max,
+          label < 0 ? -kInfinity : ToFloat<Isa>(x[label]) - row_max};
+}
+
+template <class Isa, class T>
+Stats LogProbStats(const T* x, int32_t blank, int32_t label) {
+  return {0.0f, 1.0f, ToFloat<Isa>(x[blank]), label < 0 ? -kInfinity : ToFloat<Isa>(x[label])};
+}
+
+template <class Isa, class T>
+void RowStatsOf(const Rows& rows, const Options& options) {
+  const T* x = static_cast<const T*>(rows.x);
+  for (int64_t r = 0; r < rows.count; ++r, x += rows.V) {
+    const int32_t label = rows.labels[r];
+    if (label >= rows.V || label < -1) {
+      rows.stats[r] = {kNaN, kNaN, kNaN, kNaN};
+    } else if (options.fused_log_softmax) {
+      rows.stats[r] = SoftmaxStats<Isa>(x, rows.V, options.blank, label);
+    } else {
+      rows.stats[r] = LogProbStats<Isa>(x, options.blank, label);
+    }
+  }
+}
+
+}  // namespace rnnt
+
+#endif  // MINDSPORE_RNNT_CPU_SIMD_ROW_STATS_H_

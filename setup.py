@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds the CPU library with cmake and puts it into the package. Metadata is in pyproject.toml.
+
+The library is plain C to Python (loaded with ctypes, and by MindSpore itself), so that one wheel
+serves every Python 3: py3-none-<platform>.
+"""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
+
+try:
+    from setuptools.command.bdist_wheel import bdist_wheel
+except ImportError:  # setuptools < 70.1
+    from wheel.bdist_wheel import bdist_wheel
+
+ROOT = Path(__file__).resolve().parent
+LIBRARY = "libmindspore_rnnt_cpu.so"
+
+
+class BuildLibrary(build_ext):
+    """`mindspore_rnnt.lib.mindspore_rnnt_cpu` stands for the library that cmake makes."""
+
+    def get_ext_filename(self, fullname):
+        return os.path.join(*fullname.split(".")[:-1], LIBRARY)
+
+    def build_extension(self, ext):
+        require("cmake", "cmake 3.16 or newer (apt install cmake, or pip install cmake)")
+        require(os.environ.get("CXX", "c++"), "g++ 9 or newer (apt install g++ make)")
+        build_dir = Path(self.build_temp, "cpu").resolve()
+        build_dir.mkdir(parents=True, exist_ok=True)
+        (build_dir / "CMakeCache.txt").unlink(missing_ok=True)  # it may be of another environment
+        cmake(
+            "-S", ROOT / "aot_build", "-B", build_dir, "-DCMAKE_BUILD_TYPE=Release",
+            f"-DMINDSPORE_RNNT_VERSION={self.distribution.get_version()}",
+        )  # fmt: skip
+        cmake("--build", build_dir, "--parallel", str(os.cpu_count() or 1))
+        target = Path(self.get_ext_fullpath(ext.name)).resolve()
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # A running process may have the old library mapped: replace the name, not the contents.
+        fresh = target.with_suffix(".new")
+        shutil.copy2(build_dir / LIBRARY, fresh)
+        fresh.replace(target)
+
+    def copy_extensions_to_source(self):
+        """For an editable install: the library of the build goes beside the sources."""
+        for ext in self.extensions:
+            built = Path(self.build_lib, self.get_ext_filename(ext.name))
+            target = ROOT / self.get_ext_filename(ext.name)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            fresh = target.with_suffix(".new")
+            shutil.copy2(built, fresh)
+            fresh.replace(target)
+
+
+class BuildPackage(build_py):
+    """The files of configs/ travel in the package; an editable install finds the originals."""
+
+    def run(self):
+        super().run()
+        if self.editable_mode:
+            return
+        target = Path(self.build_lib, "mindspore_rnnt", "_configs")
+        target.mkdir(parents=True, exist_ok=True)
+        for config in (ROOT / "configs").glob("*.yaml"):
+            shutil.copy2(config, target)
+
+
+class PlatformWheel(bdist_wheel):
+    def finalize_options(self):
+        super().finalize_options()
+        self.root_is_pure = False
+
+    def get_tag(self):
+        return "py3", "none", super().get_tag()[2]
+
+
+def require(program, package):
+    if shutil.which(program) is None:
+        raise SystemExit(
+            f"mindspore_rnnt: {program!r} was not found, and the CPU library is built with it. "
+            f"Install {package}, then run the same command again."
+        )
+
+
+def cmake(*arguments):
+    try:
+        subprocess.run(["cmake", *map(str, arguments)], check=True)
+    except subprocess.CalledProcessError as error:
+        raise SystemExit(
+            "mindspore_rnnt: building the CPU library failed; cmake's messages are above. "
+            "It needs g++ 9 or newer with OpenMP, and make (apt install g++ make)."
+        ) from error
+
+
+setup(
+    ext_modules=[Extension("mindspore_rnnt.lib.mindspore_rnnt_cpu", [])],
+    cmdclass={
+        "build_ext": BuildLibrary,
+        "build_py": BuildPackage,
+        "bdist_wheel": PlatformWheel,
+    },
+)
