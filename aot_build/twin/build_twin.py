@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds the twin: the AscendC kernel, unchanged, with g++ against the host model of AscendC.
+
+Every build is cached under a hash of all that goes into it, so that tests share one build.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+TWIN = Path(__file__).resolve().parent
+OP_KERNEL = TWIN.parents[1] / "ascendc_op" / "op_kernel"
+FLAGS = ["-std=c++17", "-O2", "-ftree-vectorize", "-g1", "-fPIC", "-ffp-contract=off"]
+FLAGS += ["-fno-gnu-unique", "-Wall", "-Wextra", "-Wno-unknown-pragmas", "-Wno-unused-parameter"]
+INCLUDES = [f"-I{TWIN}", f"-I{TWIN / 'include'}"]
+
+# What the op build defines with -D for each data type of the logits.
+DTYPES = {
+    "float32": ("float", "DT_FLOAT"),
+    "float16": ("half", "DT_FLOAT16"),
+    "bfloat16": ("bfloat16_t", "DT_BF16"),
+}
+TENSORS_OF_LOGITS_TYPE = ("LOGITS", "GRAD", "DLOGITS")
+
+
+class TwinBuildError(RuntimeError):
+    """The compiler refused the kernel; the message is the compiler's."""
+
+
+def build_op_kernel(dtype: str, op_kernel: Path = OP_KERNEL) -> Path:
+    """The library with all entries of `ascendc_op/op_kernel` for one logits type."""
+    sources = sorted(op_kernel.glob("*.cpp"))
+    text = "".join(f'#include "{source}"\n' for source in sources)
+    defines = {}
+    for tensor in TENSORS_OF_LOGITS_TYPE:
+        defines[f"DTYPE_{tensor}"], defines[f"ORIG_DTYPE_{tensor}"] = DTYPES[dtype]
+    return build_kernel(text, f"op_{dtype}", defines, [op_kernel])
+
+
+def build_kernel(
+    text: str,
+    name: str,
+    defines: Mapping[str, str] | None = None,
+    include_dirs: Iterable[Path] = (),
+) -> Path:
+    """Compiles C++ source text against the twin; returns the shared library."""
+    include_dirs = list(include_dirs)
+    flags = FLAGS + INCLUDES + [f"-I{folder}" for folder in include_dirs]
+    flags += [f"-D{key}={value}" for key, value in (defines or {}).items()]
+    headers = [path for folder in include_dirs for path in sorted(folder.glob("*.[hc]*"))]
+    key = _digest([text, *flags], [*_twin_sources(), *headers])
+    library = _cache() / f"{name}_{key}.so"
+    if library.exists():
+        return library
+    runtime = _build_runtime()
+    with tempfile.TemporaryDirectory(dir=_cache()) as scratch:
+        source = Path(scratch) / f"{name}.cpp"
+        source.write_text(text)
+        built = Path(scratch) / library.name
+        _compile(["-shared", "-Wl,-Bsymbolic", *flags, str(source), *map(str, runtime)], built)
+        built.replace(library)
+    return library
+
+
+def _build_runtime() -> list[Path]:
+    """Object files of the model; the same for every kernel."""
+    key = _digest(FLAGS, _twin_sources())
+    objects = []
+    jobs = []
+    for source in sorted(TWIN.glob("model/*.cpp")):
+        built = _cache() / f"{source.stem}_{key}.o"
+        objects.append(built)
+        if not built.exists():
+            jobs.append((source, built))
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        list(pool.map(lambda job: _compile_object(*job), jobs))
+    return objects
+
+
+def _compile_object(source: Path, built: Path) -> None:
+    with tempfile.TemporaryDirectory(dir=_cache()) as scratch:
+        partial = Path(scratch) / built.name
+        _compile(["-c", *FLAGS, *INCLUDES, str(source)], partial)
+        partial.replace(built)
+
+
+def _compile(arguments: list[str], output: Path) -> None:
+    command = [os.environ.get("CXX", "g++"), *arguments, "-o", str(output)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise TwinBuildError(done.stderr[-20000:])
+
+
+def _twin_sources() -> list[Path]:
+    return sorted([*TWIN.glob("model/*"), *TWIN.glob("include/**/*.h")])
+
+
+def _digest(texts: Iterable[str], files: Iterable[Path]) -> str:
+    digest = hashlib.sha256()
+    for text in texts:
+        digest.update(text.encode() + b"\0")
+    for path in files:
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _cache() -> Path:
+    default = Path(tempfile.gettempdir()) / f"mindspore_rnnt_twin_{os.getuid()}"
+    folder = Path(os.environ.get("MINDSPORE_RNNT_TWIN_CACHE", default))
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plan of UB: buffers laid out one behind the other, and the state machine of a queue.
+#ifndef TWIN_MODEL_PLAN_H_
+#define TWIN_MODEL_PLAN_H_
+
+#include <cstdint>
+
+namespace twin {
+
+constexpr int kMaxQueueDepth = 8;
+
+// A queue's buffers are buffers [first, first + count) of the core.
+struct QueueState {
+  int depth = 1;
+  int first = -1;
+  int count = 0;
+  int cursor = 0;
+  int waiting[kMaxQueueDepth] = {};
+  int queued = 0;
+
+  int Alloc(int free_kind);
+  void Free(int buffer, int free_kind);
+  void EnQue(int buffer, int kind);
+  int DeQue(int kind);
+  void DeQueInPlace(int buffer, int kind);
+
+ private:
+  bool Owns(const char* api, int buffer) const;
+};
+
+void StartPlan(void* pipe);
+void ResetPlan(const char* api);
+void DestroyPlan();
+int PlanBuffer(uint32_t bytes, int position, bool queue);
+void PlanQueue(QueueState* queue, int count, uint32_t bytes, int position, int enque_kind,
+               int free_kind);
+
+// A TBuf window of `bytes` at `offset` must lie in its buffer.
+void CheckWindow(int buffer, uint64_t bytes, uint32_t offset);
+
+}  // namespace twin
+
+#endif  // TWIN_MODEL_PLAN_H_
