@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// The arithmetic that host, kernel and unit tests share: phases, sizes of the workspace, number of cores.
+//
+// Plain C++11. The kernel defines RNNT_SHARED_FN as `__aicore__ inline` before it includes this file.
+//
+// A sample with T frames, U labels, U1 = U + 1 has D = T + U anti-diagonals d = t + u. On each its cells are lanes
+// w = U - u, so that a step to the next lane is a step to the next frame. Lanes are cut into strips of kRnntStripLanes.
+#ifndef MINDSPORE_RNNT_RNNT_SCHEDULE_H_
+#define MINDSPORE_RNNT_RNNT_SCHEDULE_H_
+
+#include <cstdint>
+
+#include "rnnt_tiling.h"
+
+#ifndef RNNT_SHARED_FN
+#define RNNT_SHARED_FN inline
+#endif
+
+enum RnntPhase {
+  kRnntRowStats = 1,
+  kRnntLattice = 2,
+  kRnntRowGrad = 4,
+  // The compositions, by operator.
+  kRnntFusedPhases = kRnntRowStats | kRnntLattice | kRnntRowGrad,
+  kRnntForwardPhases = kRnntRowStats | kRnntLattice,
+  kRnntBackwardPhases = kRnntRowGrad
+};
+
+constexpr int32_t kRnntNoTargets = 0x7ffffffe;  // max_u of an operator without targets: any U fits
+constexpr int32_t kRnntStripLanes = 1024;       // lanes of a diagonal that the lattice holds in UB at once
+constexpr int32_t kRnntScaleGroup = 16;         // diagonals between two renormalisations
+constexpr int32_t kRnntScaleFloats = 16;        // a group's scales: 8 equal lanes for alpha, 8 for beta
+constexpr int32_t kRnntHeaderFloats = 128;      // per sample: what alpha's and beta's ends found
+constexpr int32_t kRnntCellFloats = 7;          // row_max, log_sum, lp_blank, lp_label, alpha, arc_blank, arc_label
+constexpr int32_t kRnntCarryFloats = 16;        // per diagonal, if several strips: 8 lanes for alpha, 8 for beta
+constexpr int32_t kRnntAlignFloats = 128;       // regions start at 512 B, the line of the L2 cache
+
+RNNT_SHARED_FN int64_t RnntAlignUp(int64_t value, int64_t to) { return (value + to - 1) / to * to; }
+RNNT_SHARED_FN int64_t RnntMin(int64_t a, int64_t b) { return a < b ? a : b; }
+RNNT_SHARED_FN int64_t RnntMax(int64_t a, int64_t b) { return a > b ? a : b; }
+
+RNNT_SHARED_FN int64_t RnntStrips(int64_t u1) {
+  return (u1 + kRnntStripLanes - 1) / kRnntStripLanes;
+}
+
+// Workspace of a sample with D diagonals of U1 lanes, in floats (rnnt_workspace.h says what is where).
+RNNT_SHARED_FN int64_t RnntSampleFloats(int64_t diagonals, int64_t u1) {
+  const int64_t strips = RnntStrips(u1);
+  const int64_t groups = diagonals / kRnntScaleGroup + 1;
+  const int64_t carry = strips > 1 ? (diagonals + 1) * kRnntCarryFloats : 0;
+  return RnntAlignUp(kRnntHeaderFloats + strips * groups * kRnntScaleFloats + carry +
+                         kRnntCellFloats * diagonals * u1,
+                     kRnntAlignFloats);
+}
+
+// An upper bound, from shapes alone, of the sum of RnntSampleFloats over any legal lengths. With U <= max_U:
+// sum D U1 = sum T U1 + sum U U1 <= rows + n max_U max_U1, sum D <= sum T + n max_U, where n <= B samples have rows.
+RNNT_SHARED_FN int64_t RnntWorkspaceFloats(const RnntTiling& tiling) {
+  const int64_t rows = tiling.rows;
+  const int64_t samples = RnntMin(tiling.batch, rows);
+  int64_t max_u = tiling.max_u;
+  max_u = RnntMin(max_u, (tiling.padded != 0 ? tiling.max_u1 : rows) - 1);
+  max_u = RnntMax(max_u, 0);
+  // A packed sample of one frame may have all rows but then it is alone: sum U U1 <= max_U sum U1 <= max_U rows.
+  const int64_t skew = max_u * RnntMin(samples * (max_u + 1), rows);
+  const int64_t frames = tiling.padded != 0 ? samples * tiling.max_t : rows;
+  const int64_t diagonals = frames + RnntMin(samples * max_u, rows);
+  const int64_t strips = RnntStrips(max_u + 1);
+  const int64_t scales = strips * (diagonals + samples * kRnntScaleGroup);
+  const int64_t carry = strips > 1 ? (diagonals + samples) * kRnntCarryFloats : 0;
+  return samples * (kRnntHeaderFloats + kRnntAlignFloats) + scales + carry +
+         kRnntCellFloats * (rows + skew);
+}
+
+// Bytes of user workspace; operators without a lattice need none.
+RNNT_SHARED_FN int64_t RnntWorkspaceBytes(const RnntTiling& tiling, int32_t phases) {
+  return (phases & kRnntLattice) != 0
+             ? RnntWorkspaceFloats(tiling) * static_cast<int64_t>(sizeof(float))
+             : 0;
+}
+
+// Cores to start: enough for the lattice's 2 B tasks and for 64 KB of rows each, since every core costs launch time.
+RNNT_SHARED_FN int32_t RnntBlockCount(const RnntTiling& tiling, int32_t phases,
+                                      int32_t element_bytes, int32_t cores) {
+  constexpr int64_t kBytesPerCore = 64 * 1024;
+  const int64_t row_bytes =
+      tiling.vocab > 0 ? static_cast<int64_t>(tiling.vocab) * element_bytes : 4 * sizeof(float);
+  // Row by row, so that a product of large sizes cannot overflow.
+  const int64_t rows_per_core = RnntMax(1, kBytesPerCore / row_bytes);
+  int64_t wanted = (tiling.rows + rows_per_core - 1) / rows_per_core;
+  if ((phases & kRnntLattice) != 0) {
+    wanted = RnntMax(wanted, 2 * static_cast<int64_t>(tiling.batch));
+  }
+  return static_cast<int32_t>(RnntMax(1, RnntMin(wanted, cores)));
+}
+
+#endif  // MINDSPORE_RNNT_RNNT_SCHEDULE_H_
