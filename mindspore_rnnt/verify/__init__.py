@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""python -m mindspore_rnnt verify: does the loss hold on this machine's device? Parity with the
+float64 reference, limits, determinism, execution modes, mixed precision, and a benchmark beside
+what memory allows. Writes one report; the exit code is 1 if anything failed."""
+
+import argparse
+import traceback
+from pathlib import Path
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser("python -m mindspore_rnnt verify", description=__doc__)
+    parser.add_argument("--device", choices=("Ascend", "CPU"), default="Ascend")
+    parser.add_argument("--output", default="verify.md", help="the report")
+    parser.add_argument("--quick", action="store_true", help="small cases only")
+    args = parser.parse_args(arguments)
+
+    import mindspore as ms
+
+    ms.set_device(args.device)
+    results, timings = run(args.device, args.quick)
+    from .report import write_report
+
+    Path(args.output).write_text(write_report(args.device, args.quick, results, timings))
+    failed = sum(not result.passed for result in results)
+    print(f"{len(results) - failed} of {len(results)} checks passed; report in {args.output}")
+    return int(failed > 0)
+
+
+def run(device: str, quick: bool):
+    """All checks and the benchmark on a device that is set. What breaks does not stop the rest."""
+    from .benchmark import benchmark
+    from .checks import CHECKS
+
+    results = []
+    for check in CHECKS:
+        results += _guarded(check.__name__, check, device, quick)
+    timings = []
+    results += _guarded("benchmark", lambda *args: timings.extend(benchmark(*args)), device, quick)
+    return results, timings
+
+
+def _guarded(name, check, device, quick):
+    """The results of a check, and one more if it breaks off."""
+    from .checks import Result
+
+    results = []
+    try:
+        for result in check(device, quick) or ():
+            print(" ".join(["ok  " if result.passed else "FAIL", *result[:2], result.detail]))
+            results.append(result)
+    except Exception as error:
+        traceback.print_exc()
+        results.append(Result(name, "broke off", False, f"{type(error).__name__}: {error}"))
+    return results

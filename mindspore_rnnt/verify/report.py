@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report of a verification, as Markdown."""
+
+import platform
+import time
+
+from .. import __version__
+from ..opp import ascend_status
+from ..requirements import mindspore_version
+
+
+def write_report(device, quick, results, timings) -> str:
+    failed = [result for result in results if not result.passed]
+    verdict = f"{len(failed)} of {len(results)} checks failed" if failed else "all checks passed"
+    return "\n".join(
+        [
+            f"# mindspore_rnnt verify on {device}: {verdict}",
+            "",
+            *_environment(device, quick),
+            "",
+            "| check | case | result | detail |",
+            "|---|---|---|---|",
+            *(
+                f"| {r.check} | {r.what} | {'passed' if r.passed else '**FAILED**'} | {r.detail} |"
+                for r in results
+            ),
+            "",
+            *_benchmark(device, timings),
+            "",
+        ]
+    )
+
+
+def _environment(device, quick):
+    lines = [
+        f"- {time.strftime('%Y-%m-%d %H:%M')}{', quick' if quick else ''}",
+        f"- mindspore_rnnt {__version__}, MindSpore {mindspore_version()}, "
+        f"Python {platform.python_version()}, {platform.platform()}",
+    ]
+    if device == "Ascend":
+        lines += [f"- {finding.what}: {finding.value}" for finding in ascend_status()]
+    return lines
+
+
+def _benchmark(device, timings):
+    floor = "1.6 TB/s and 20 us of launch" if device == "Ascend" else "the speed of a plain stream"
+    return [
+        f"Forward and backward, compiled. The floor: 2 reads and 1 write of the logits at {floor}.",
+        "",
+        "| case | logits MB | floor ms | measured ms | share of the floor |",
+        "|---|---|---|---|---|",
+        *(
+            f"| {t.what} | {t.logits_bytes / 1e6:.1f} | {t.floor_seconds * 1e3:.3f} "
+            f"| {t.seconds * 1e3:.3f} | {t.share:.0%} |"
+            for t in timings
+        ),
+    ]

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""python -m mindspore_rnnt verify, on the device that is here. In processes of its own: it chooses
+the device and changes the execution mode."""
+
+import subprocess
+import sys
+
+BREAK = """
+import sys
+from mindspore_rnnt import verify
+from mindspore_rnnt.verify import checks
+
+evaluate = checks.evaluate
+checks.CHECKS = (checks.limits,)
+checks.evaluate = lambda *args, **kw: [x + {error} for x in evaluate(*args, **kw)]
+sys.exit(verify.main(["--device", "CPU", "--quick", "--output", "report.md"]))
+"""
+
+
+def run(tmp_path, *command):
+    done = subprocess.run(
+        [sys.executable, *command], cwd=tmp_path, capture_output=True, text=True, timeout=300
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_the_cpu_passes_and_reports(tmp_path):
+    code, output = run(
+        tmp_path, "-m", "mindspore_rnnt", "verify", "--device", "CPU", "--quick", "--output=r.md"
+    )
+    report = (tmp_path / "r.md").read_text()
+    assert code == 0, output
+    assert report.startswith("# mindspore_rnnt verify on CPU: all checks passed")
+    for what in (
+        "| parity | FastEmit, packed bfloat16, V=33 | passed |",
+        "| limits | all logits equal, packed float32, V=8 | passed |",
+        "| same bits | a sample alone | passed |",
+        "| same bits | GRAPH_MODE, two operators | passed |",
+        "| modes | double backward | passed | refused |",
+        "| AMP | O2 with loss scale 1024 | passed |",
+        "| (4, 200, 50, 50) float32 V=50, fused | 8.2 |",
+    ):
+        assert what in report
+
+
+def test_a_wrong_loss_fails_the_run(tmp_path):
+    """1e-4 is far above what the CPU is allowed."""
+    code, output = run(tmp_path, "-c", BREAK.format(error=1e-4))
+    assert code == 1, output
+    report = (tmp_path / "report.md").read_text()
+    assert "**FAILED**" in report and "3 of 3 checks failed" in report
+
+
+def test_a_check_that_breaks_off_is_a_failure(tmp_path):
+    code, output = run(tmp_path, "-c", BREAK.format(error="None"))
+    assert code == 1 and "TypeError" in output
+    report = (tmp_path / "report.md").read_text()
+    assert "| limits | broke off | **FAILED** | TypeError" in report
