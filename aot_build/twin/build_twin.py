@@ -68,6 +68,22 @@ def build_kernel(
     return library
 
 
+def build_host(op_host: Path) -> Path:
+    """Compiles op_host, in C++11 as CANN does, against the mocks of host/."""
+    mocks = TWIN / "host"
+    sources = [*sorted(mocks.glob("*.cpp")), *sorted(op_host.glob("*.cpp"))]
+    headers = [*mocks.glob("**/*.h"), *op_host.glob("*.h"), *op_host.parent.glob("op_kernel/*.h")]
+    flags = ["-std=c++11", "-O1", "-g1", "-fPIC", "-fno-gnu-unique", "-Wall", "-Wextra", "-shared"]
+    flags += ["-Wno-unused-variable", "-Wl,-Bsymbolic", f"-I{mocks}", f"-I{mocks / 'include'}"]
+    library = _cache() / f"op_host_{_digest(flags, [*sources, *sorted(headers)])}.so"
+    if not library.exists():
+        with tempfile.TemporaryDirectory(dir=_cache()) as scratch:
+            built = Path(scratch) / library.name
+            _compile([*flags, *map(str, sources)], built)
+            built.replace(library)
+    return library
+
+
 def _build_runtime() -> list[Path]:
     """Object files of the model; the same for every kernel."""
     key = _digest(FLAGS, _twin_sources())
