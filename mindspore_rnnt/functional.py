@@ -7,9 +7,12 @@ import mindspore as ms
 from mindspore import Tensor, ops
 
 from .checks import check_options, check_reduction, check_shapes, check_tensors, check_values
-from .kernels import get_ops
+from .kernels import get_ops, prepare_ops
 from .kernels.eager import fused_loss
 from .params import pack_params
+
+if ms.get_context("device_target") == "CPU":
+    prepare_ops()  # cheap there, and too late in a graph by bytecode
 
 INT32_RANGE = (-(2**31), 2**31 - 1)
 

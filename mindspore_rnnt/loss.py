@@ -5,6 +5,7 @@ from mindspore import Tensor, nn
 
 from .checks import check_options
 from .functional import reduce_losses, sample_losses
+from .kernels import prepare_ops
 
 
 class RNNTLoss(nn.LossBase):
@@ -88,6 +89,7 @@ class RNNTLoss(nn.LossBase):
         self.reduction = reduction
         self.options = (blank, clamp, fused_log_softmax, fastemit_lambda, zero_infinity)
         check_options(*self.options)
+        prepare_ops()
         self.fused_grad = fused_grad
         self.validate = validate
 

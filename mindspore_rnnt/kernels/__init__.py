@@ -32,9 +32,24 @@ class Ops(NamedTuple):
 @lru_cache
 def get_ops() -> Ops:
     """Made on the first call, when the user has chosen the device: MindSpore binds an operator to
-    the device set by then. (A compiled graph can call a cached function, but not read the device.)
-    """
+    the device set by then. (Cached, because a graph by ast evaluates a cached function and tries to
+    compile any other.)"""
+    return prepare_ops()
+
+
+def prepare_ops() -> Ops:
+    """Make the operators now. A graph by bytecode cannot, as it looks into every Python function
+    that runs; so whoever might be first called from one makes them beforehand."""
     device_target = ms.get_context("device_target")
+    if device_target not in _PREPARED:
+        _PREPARED[device_target] = _create_ops(device_target)
+    return _PREPARED[device_target]
+
+
+_PREPARED = {}
+
+
+def _create_ops(device_target):
     if device_target not in _DEVICES:
         raise RuntimeError(
             f"For 'rnnt_loss', the device_target must be one of {sorted(_DEVICES)}, "

@@ -6,8 +6,6 @@ A graph wants every bprop with exactly its operator's inputs, then `out` and `do
 
 from mindspore import ops
 
-from ..recorder import forget_recorded_gradient
-
 
 def fused_bprop(scale_grad):
     """RnntFused has the unit-upstream gradient at hand: scale it per sample."""
@@ -40,7 +38,6 @@ def _zeros(targets, logit_lengths, target_lengths, params):
 
 def refuse_double_backward():
     """Without a bprop that raises, MindSpore would return zeros."""
-    forget_recorded_gradient()
     raise RuntimeError("rnnt_loss does not support double backward")
 
 

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every mode of MindSpore gives the same loss and gradient; one graph serves all batches."""
+
+import copy
+import itertools
+
+import mindspore as ms
+import numpy as np
+import pytest
+from calls import MODES, loss_and_gradient, numbers, tensors
+from mindspore import Tensor, nn, ops
+from mindspore_rnnt import RNNTLoss, rnnt_loss
+from oracles import TOLERANCE, random_batch, report, rnnt_loss_reference
+
+LENGTHS = [(6, 3), (4, 2), (3, 4)]
+WEIGHTS = [1.0, -3.0, 0.0]
+
+
+@pytest.mark.parametrize("ints", [np.int32, np.int64])
+@pytest.mark.parametrize("padded", [False, True], ids=["packed", "padded"])
+@pytest.mark.parametrize("form", ["fused", "two-op"])
+@pytest.mark.parametrize("mode", MODES)
+def test_all_modes(mode, form, padded, ints):
+    batch = random_batch(LENGTHS, V=9)
+    layout = batch.layout(padded, 1, 1)
+    expected, expected_gradient = rnnt_loss_reference(*layout)
+    weights = np.repeat(WEIGHTS, batch.logit_lengths * (batch.target_lengths + 1))[:, None]
+    if padded:
+        weights = np.array(WEIGHTS)[:, None, None, None]
+    loss, gradient = loss_and_gradient(
+        tensors(layout, ints=ints), mode, weights=WEIGHTS, form=form, reduction="none"
+    )
+    assert report("loss", loss, expected) <= 1e-5
+    wanted = weights * expected_gradient
+    assert report("gradient", gradient, wanted) <= 3 * TOLERANCE["gradient"]["float32"]
+
+
+@pytest.mark.parametrize("form", ["fused", "two-op"])
+def test_modes_give_the_same_bits(form):
+    inputs = tensors(random_batch(LENGTHS, V=9).layout(padded=False))
+    results = [loss_and_gradient(inputs, mode, form=form, reduction="none") for mode in MODES]
+    for loss, gradient in results[1:]:
+        assert np.array_equal(loss, results[0][0]) and np.array_equal(gradient, results[0][1])
+
+
+@pytest.mark.parametrize("form", ["fused", "two-op"])
+def test_one_compile_serves_all_batch_sizes(form):
+    class Net(nn.Cell):
+        compiles = 0
+
+        def __init__(self):
+            super().__init__()
+            self.loss_fn = RNNTLoss(reduction="sum", fused_grad=form == "fused").set_train()
+
+        def construct(self, logits, targets, logit_lengths, target_lengths):
+            _count_compiles()
+            return self.loss_fn(logits, targets, logit_lengths, target_lengths)
+
+    class Step(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.value_and_grad = ms.value_and_grad(Net())
+
+        def construct(self, *inputs):
+            return self.value_and_grad(*inputs)
+
+    ms.set_context(mode=ms.GRAPH_MODE)
+    try:
+        step = Step()
+        ints = [Tensor(shape=s, dtype=ms.int32) for s in ((None, None), (None,), (None,))]
+        step.set_inputs(Tensor(shape=(None, 9), dtype=ms.float32), *ints)
+        COMPILES.clear()
+        for B in (1, 2, 3, 5):
+            batch = random_batch(list(itertools.islice(itertools.cycle(LENGTHS), B)), V=9, seed=B)
+            layout = batch.layout(padded=False)
+            loss, gradient = step(*tensors(layout))
+            expected, expected_gradient = rnnt_loss_reference(*layout, reduction="sum")
+            assert report("loss", numbers(loss), expected) <= 3e-5
+            assert report("gradient", numbers(gradient), expected_gradient) <= 2e-6
+        assert len(COMPILES) == 1
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+
+
+COMPILES = []
+
+
+@ms.constexpr(check=False)
+def _count_compiles():
+    COMPILES.append(1)
+
+
+def test_function_and_cell_agree_by_position_and_by_keyword():
+    inputs = tensors(random_batch(LENGTHS, V=9).layout(padded=True))
+    names = ("logits", "targets", "logit_lengths", "target_lengths")
+    options = (2, 0.01, "sum", True)
+    cell = RNNTLoss(*options, fastemit_lambda=0.2)
+    losses = [
+        rnnt_loss(*inputs, *options, fastemit_lambda=0.2),
+        rnnt_loss(
+            **dict(zip(names, inputs)), blank=2, clamp=0.01, reduction="sum", fastemit_lambda=0.2
+        ),
+        cell(*inputs),
+        cell(**dict(zip(names, inputs))),
+        copy.deepcopy(cell)(*inputs),
+    ]
+    assert len({float(loss) for loss in losses}) == 1
+
+
+@pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
+@pytest.mark.parametrize("fused_grad", [True, False])
+def test_training_does_not_change_the_gradient(fused_grad, mode):
+    """A Cell starts out not training, and a compiled graph may not notice a later set_train."""
+    layout = random_batch(LENGTHS, V=9).layout(padded=False)
+    _, expected = rnnt_loss_reference(*layout, reduction="mean")
+    ms.set_context(mode=mode)
+    try:
+        cell = RNNTLoss(fused_grad=fused_grad)
+        for training in (None, True, False, True):
+            if training is not None:
+                cell.set_train(training)
+            gradient = ms.grad(cell)(*tensors(layout))
+            assert report("gradient", numbers(gradient), expected) <= 2e-6
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+
+
+@pytest.mark.parametrize("fused_grad", [True, False])
+def test_double_backward_is_an_error_and_leaves_the_next_call_right(fused_grad):
+    layout = random_batch(LENGTHS, V=9).layout(padded=False)
+    inputs = tensors(layout)
+    _, expected = rnnt_loss_reference(*layout, reduction="mean")
+
+    def loss(logits, targets, logit_lengths, target_lengths):
+        return rnnt_loss(logits, targets, logit_lengths, target_lengths, fused_grad=fused_grad)
+
+    def of_gradient(logits, targets, logit_lengths, target_lengths):
+        gradient = ms.grad(loss)(logits, targets, logit_lengths, target_lengths)
+        return (gradient * gradient).sum()
+
+    def once(logits, targets, logit_lengths, target_lengths):
+        return ms.grad(loss)(logits, targets, logit_lengths, target_lengths)
+
+    def twice(logits, targets, logit_lengths, target_lengths):
+        return ms.grad(of_gradient)(logits, targets, logit_lengths, target_lengths)
+
+    for second in (twice, ms.jit(twice), ms.jit(twice, capture_mode="bytecode")):
+        with pytest.raises(RuntimeError, match="does not support double backward"):
+            second(*inputs)[0].asnumpy()
+        for first in (once, ms.jit(once)):
+            assert report("gradient", numbers(first(*inputs)), expected) <= 2e-6
+
+
+@pytest.mark.parametrize("fused_grad", [True, False])
+def test_backward_twice_through_vjp(fused_grad):
+    """The second call must not see a gradient that the first one scaled."""
+    layout = random_batch(LENGTHS, V=9).layout(padded=False)
+    _, expected = rnnt_loss_reference(*layout, reduction="sum")
+    inputs = tensors(layout)
+
+    def loss(logits):
+        return rnnt_loss(logits, *inputs[1:], reduction="sum", fused_grad=fused_grad)
+
+    _, vjp = ms.vjp(loss, inputs[0])
+    results = [(factor, vjp(Tensor(factor, ms.float32))) for factor in (2.0, -3.0, 0.0, 1.0)]
+    for factor, result in results:
+        gradient = result[0] if isinstance(result, tuple) else result
+        assert report(f"x {factor}", numbers(gradient), factor * expected) <= 6e-6
+
+
+def test_loss_used_twice_and_an_intermediate_logits():
+    layout = random_batch(LENGTHS, V=9).layout(padded=False)
+    _, expected = rnnt_loss_reference(*layout, reduction="sum")
+    inputs = tensors(layout)
+
+    def objective(x):
+        logits = x * 1.0
+        loss = rnnt_loss(logits, *inputs[1:], reduction="sum")
+        return loss + 2 * rnnt_loss(logits, *inputs[1:], reduction="sum") + ops.zeros_like(loss)
+
+    assert report("gradient", numbers(ms.grad(objective)(inputs[0])), 3 * expected) <= 6e-6
