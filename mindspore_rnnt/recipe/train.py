@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The training loop: batches, updates, checkpoints, and the error rate as it falls."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import mindspore as ms
+import numpy as np
+
+from . import dataset, evaluate, parallel
+from . import model as models
+from .checkpoint import Checkpoints, Position, start_run
+from .config import Config
+from .progress import Progress
+from .step import TrainStep
+
+
+def run(config: Config, resume: bool = False) -> list[dict]:
+    """Train to the end; returns one row for each epoch, and leaves all in train.output.
+
+    With `resume` (or train.resume) the newest checkpoint there is gone on from: the losses are
+    those of a run that was never stopped.
+    """
+    group = parallel.start(config.train.device)
+    ms.set_seed(config.train.seed)
+    source, heldout, vocabulary, cmvn = dataset.build(config, group.rank, group.size)
+    model = models.build(config, len(vocabulary)).set_train()
+    per_epoch = -(-source.steps_per_epoch // config.optim.accumulate)
+    total = per_epoch * config.train.epochs
+    step = TrainStep(model, config, total, group)
+
+    folder, settings = Path(config.train.output), config.train
+    keep = max(settings.keep_last, settings.average)
+    checkpoints = Checkpoints(folder, step.state(), keep)
+    position = checkpoints.restore() if resume or settings.resume else None
+    if group.leads and position is None:
+        checkpoints.clear()
+        start_run(folder, config, vocabulary, cmvn)
+    position = position or Position()
+    progress = Progress(folder, total, position.update, visible=group.leads)
+
+    while position.epoch < settings.epochs:
+        started = time.perf_counter()
+        batches = source.epoch(position.epoch, position.step)
+        for some in _groups(batches, config.optim.accumulate):
+            _update(step, some, position, progress)
+            unfinished = position.step < source.steps_per_epoch
+            due = settings.save_every and position.update % settings.save_every == 0
+            if group.leads and due and unfinished:
+                checkpoints.save(position)
+        row = _finish_epoch(position, step)
+        if group.leads:
+            if position.epoch % settings.evaluate_every == 0:
+                some = heldout[: settings.evaluate_utterances or None]
+                decoded = evaluate.decode_all(model, config, some, vocabulary, cmvn)
+                row["cer"] = evaluate.scores(decoded, None)["cer"]
+            row["seconds"] = round(time.perf_counter() - started, 1)
+            checkpoints.save(position, is_best=_is_best(position.history))
+        progress.epoch(row)
+
+    if group.leads:
+        names = [item.name for item in model.get_parameters()]
+        checkpoints.average(settings.average, names, folder / "model.ckpt")
+    progress.note(f"{len(step.shapes)} padded shapes were compiled: {step.shapes}")
+    progress.close()
+    return position.history
+
+
+def _update(step: TrainStep, batches: list[dict], position: Position, progress: Progress) -> None:
+    known = len(step.shapes)
+    started = time.perf_counter()
+    update = step(batches, position.epoch, position.step)
+    if len(step.shapes) > known:
+        seconds = time.perf_counter() - started
+        progress.note(f"compiled for features {step.shapes[-1]} in {seconds:.1f} s")
+    position.step += len(batches)
+    position.update += 1
+    if update.applied:
+        position.losses.append(update.loss)
+    else:
+        position.skipped += 1
+        progress.note(f"update {position.update} is skipped: its loss or gradient is not finite")
+    progress.step(
+        {
+            "update": position.update,
+            "epoch": position.epoch,
+            "loss": update.loss,
+            "norm": update.norm,
+        }
+    )
+
+
+def _finish_epoch(position: Position, step: TrainStep) -> dict:
+    """Move on to the next epoch; the row of the one that is over."""
+    loss = float(np.mean(position.losses)) if position.losses else float("nan")
+    row = {"epoch": position.epoch, "update": position.update, "loss": loss}
+    row |= {"skipped": position.skipped, "cer": None, "seconds": 0.0}
+    position.history.append(row)
+    position.epoch, position.step, position.losses = position.epoch + 1, 0, []
+    return row
+
+
+def _is_best(history: list[dict]) -> bool:
+    """Whether the last epoch has the lowest error rate so far."""
+    rates = [row["cer"] for row in history if row["cer"] is not None]
+    return bool(rates) and history[-1]["cer"] == min(rates)
+
+
+def _groups(batches: Iterator[dict], size: int) -> Iterator[list[dict]]:
+    while some := list(islice(batches, size)):
+        yield some
