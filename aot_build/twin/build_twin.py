@@ -12,12 +12,13 @@ import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from pathlib import Path
 
 TWIN = Path(__file__).resolve().parent
 OP_KERNEL = TWIN.parents[1] / "ascendc_op" / "op_kernel"
 FLAGS = ["-std=c++17", "-O2", "-ftree-vectorize", "-g1", "-fPIC", "-ffp-contract=off"]
-FLAGS += ["-fno-gnu-unique", "-Wall", "-Wextra", "-Wno-unknown-pragmas", "-Wno-unused-parameter"]
+FLAGS += ["-fno-gnu-unique", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror=narrowing"]
 INCLUDES = [f"-I{TWIN}", f"-I{TWIN / 'include'}"]
 
 # What the op build defines with -D for each data type of the logits.
@@ -68,6 +69,16 @@ def build_kernel(
     return library
 
 
+@lru_cache(maxsize=256)
+def accepts(text: str) -> bool:
+    """Whether source text compiles against the twin."""
+    with tempfile.TemporaryDirectory(dir=_cache()) as scratch:
+        source = Path(scratch) / "probe.cpp"
+        source.write_text(text)
+        command = [_compiler(), "-fsyntax-only", *FLAGS, *INCLUDES, str(source)]
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
 def build_host(op_host: Path) -> Path:
     """Compiles op_host, in C++11 as CANN does, against the mocks of host/."""
     mocks = TWIN / "host"
@@ -107,10 +118,14 @@ def _compile_object(source: Path, built: Path) -> None:
 
 
 def _compile(arguments: list[str], output: Path) -> None:
-    command = [os.environ.get("CXX", "g++"), *arguments, "-o", str(output)]
+    command = [_compiler(), *arguments, "-o", str(output)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise TwinBuildError(done.stderr[-20000:])
+
+
+def _compiler() -> str:
+    return os.environ.get("CXX", "g++")
 
 
 def _twin_sources() -> list[Path]:

@@ -144,6 +144,24 @@ uint64_t Extent(const View& view, const Lanes& lanes) {
   return lanes.repeats > 1 ? std::max(end, RepeatEnd(view, lanes, lanes.repeats - 2)) : end;
 }
 
+// The repeats of a destination must not overlap, be it because a stride of more than 255 blocks was
+// cut to 8 bits. A repeat stride of 0 (an accumulator) is the one exception.
+bool CheckRepeatsApart(const char* api, const View& view, const Lanes& lanes) {
+  if (lanes.repeats < 2 || view.repeat_stride == 0) return true;
+  const uint64_t extent = RepeatEnd(view, lanes, 0);
+  const uint32_t last_block = static_cast<uint32_t>((extent - 1) / kBlockBytes);
+  for (uint32_t b = 0; b <= last_block; b += view.block_stride) {
+    const uint32_t blocks_ahead = last_block - b;
+    const bool meets =
+        view.repeat_stride <= blocks_ahead && view.repeat_stride % view.block_stride == 0;
+    if (!meets) continue;
+    Report(Fault::kStrideLimit, api, view.name, "repeats %u blocks apart overlap",
+           view.repeat_stride);
+    return false;
+  }
+  return true;
+}
+
 // True when no 32-byte block belongs to both operands.
 bool Apart(const View& a, const View& b, const Lanes& lanes) {
   std::vector<bool> taken(kUbBytes / kBlockBytes);
@@ -178,6 +196,7 @@ bool TouchView(const char* api, const View& view, const Lanes& lanes, bool write
     return false;
   }
   if (!InTensor(api, view.name, view.address, Extent(view, lanes), view.left)) return false;
+  if (write && !CheckRepeatsApart(api, view, lanes)) return false;
   if (!g_core->checks) return true;
   if (lanes.prefix && lanes.active == lanes.per_repeat && view.Dense(lanes)) {
     const uint32_t count = (lanes.repeats - 1) * lanes.per_repeat + lanes.tail;
