@@ -4,6 +4,7 @@
 import mindspore as ms
 import numpy as np
 from mindspore import Tensor, nn
+
 from mindspore_rnnt import RNNTLoss
 
 FORMS = {"fused": True, "two-op": False}

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from calls import MODES, loss_and_gradient, numbers, tensors
 from mindspore import Tensor, nn, ops
-from mindspore_rnnt import RNNTLoss, rnnt_loss
 from oracles import TOLERANCE, random_batch, report, rnnt_loss_reference
+
+from mindspore_rnnt import RNNTLoss, rnnt_loss
 
 LENGTHS = [(6, 3), (4, 2), (3, 4)]
 WEIGHTS = [1.0, -3.0, 0.0]
