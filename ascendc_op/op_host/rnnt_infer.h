@@ -16,6 +16,10 @@
 
 namespace rnnt {
 
+inline bool IsUnknownRank(const gert::Shape& shape) {
+  return shape.GetDimNum() == 1 && shape.GetDim(0) == -2;
+}
+
 // Shape and dtype of an input: gradients.
 template <size_t kInput>
 struct LikeInput {
@@ -24,25 +28,25 @@ struct LikeInput {
   static constexpr size_t Input() { return kInput; }
 };
 
-// One float32 per sample, in the shape of the lengths: losses.
+// One float32 for each of an input's lengths: losses.
 template <size_t kLengths>
 struct PerSample {
-  static gert::Shape Shape(const gert::Shape& lengths) { return lengths; }
+  static gert::Shape Shape(const gert::Shape& lengths) {
+    return gert::Shape({IsUnknownRank(lengths) ? -1 : lengths.GetDim(0)});
+  }
   static ge::DataType DataType(ge::DataType) { return ge::DT_FLOAT; }
   static constexpr size_t Input() { return kLengths; }
 };
 
-// (rows of input 0, kWidth) float32, whether its rows are packed (N, V) or padded (B, max_T,
-// max_U1, V).
+// (rows of input 0, kWidth) float32; rows are packed (N, V) or padded (B, max_T, max_U1, V).
 template <int64_t kWidth>
 struct PerRow {
   static gert::Shape Shape(const gert::Shape& rows) {
-    int64_t count = 1;
+    int64_t count = IsUnknownRank(rows) ? -1 : 1;
     for (size_t i = 0; i + 1 < rows.GetDimNum(); ++i) {
       count = count < 0 || rows.GetDim(i) < 0 ? -1 : count * rows.GetDim(i);
     }
-    const bool unknown_rank = rows.GetDimNum() == 1 && rows.GetDim(0) == -2;
-    return gert::Shape({unknown_rank ? -1 : count, kWidth});
+    return gert::Shape({count, kWidth});
   }
   static ge::DataType DataType(ge::DataType) { return ge::DT_FLOAT; }
   static constexpr size_t Input() { return 0; }

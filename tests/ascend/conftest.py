@@ -1,12 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A CANN toolkit as far as building goes: what MindSpore's custom_compiler reads of it, with
-scripts in place of its compilers. Nothing here needs an NPU."""
+"""Stand-ins for CANN. For building: what MindSpore's custom_compiler reads of a toolkit, with
+scripts in place of its compilers. For calling: acl headers, and those of the operators as op_build
+writes them. Nothing here needs an NPU."""
 
 import json
+import subprocess
+import sys
 import textwrap
 from pathlib import Path
 
 import pytest
+
+import mindspore_rnnt  # noqa: F401  (the installed one, before the source tree is a place to look)
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT))  # for aot_build, which is not installed
 
 ASCEND_VARIABLES = (
     "ASCEND_HOME_PATH",
@@ -80,3 +88,78 @@ def fake_cann(tmp_path):
         return root
 
     return make
+
+
+HEADER = """\
+#include "aclnn/acl_meta.h"
+extern "C" {{
+aclnnStatus aclnn{op}GetWorkspaceSize({parameters});
+aclnnStatus aclnn{op}(void *workspace, uint64_t workspaceSize, aclOpExecutor *executor,
+                      aclrtStream stream);
+}}
+"""
+ATTRIBUTE_TYPES = {"int": "int64_t", "float": "double", "bool": "bool"}
+
+
+def camel_case(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(map(str.capitalize, rest))
+
+
+def parameters_of(definition: dict) -> list[str]:
+    """CANN's rule: inputs, attributes, outputs; an only output is `out`, several end in `Out`."""
+    outputs = definition["outputs"]
+    return [
+        *(f"const aclTensor *{camel_case(i['name'])}" for i in definition["inputs"]),
+        *(f"{ATTRIBUTE_TYPES[a['type']]} {camel_case(a['name'])}" for a in definition["attrs"]),
+        *(f"const aclTensor *{camel_case(o['name'])}Out" for o in outputs if len(outputs) > 1),
+        *("const aclTensor *out" for _ in outputs if len(outputs) == 1),
+        "uint64_t *workspaceSize",
+        "aclOpExecutor **executor",
+    ]
+
+
+@pytest.fixture(scope="session")
+def definitions():
+    """The operators as op_host registers them."""
+    from aot_build.twin import host_driver
+
+    return host_driver.load().operators()
+
+
+@pytest.fixture(scope="session")
+def aclnn_parameters(definitions):
+    """The parameters of aclnn<Op>GetWorkspaceSize, by operator."""
+    return {op: parameters_of(definition) for op, definition in definitions.items()}
+
+
+@pytest.fixture(scope="session")
+def acl(tmp_path_factory, aclnn_parameters):
+    """A folder with acl's headers in include/ and ours in package/op_api/include/."""
+    from aot_build.build_ascend import snake_case
+
+    root = tmp_path_factory.mktemp("acl")
+    (root / "include").symlink_to(ROOT / "tests" / "ascend" / "include")
+    for op, parameters in aclnn_parameters.items():
+        header = root / "package" / "op_api" / "include" / f"aclnn_{snake_case(op)}.h"
+        write(header, HEADER.format(op=op, parameters="\n    " + ",\n    ".join(parameters)))
+    return root
+
+
+@pytest.fixture(scope="session")
+def compile_cpp(acl, tmp_path_factory):
+    """A function: source and flags -> program or library, with the headers of `acl` in reach."""
+    folder = tmp_path_factory.mktemp("compiled")
+    includes = [acl / "include", acl / "package/op_api/include", ROOT / "ascendc_op" / "op_kernel"]
+
+    def run(source, *flags, standard="c++14"):
+        output = folder / Path(source).stem
+        command = ["g++", f"-std={standard}", "-Wall", "-Wextra", "-Werror", str(source)]
+        command += [f"-I{include}" for include in includes]
+        done = subprocess.run(
+            [*command, *map(str, flags), "-o", output], capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        return output
+
+    return run

@@ -1,33 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """aot_build/build_ascend.py against a fake CANN; MindSpore's custom_compiler is the real one."""
 
-import importlib.util
 import shutil
 import sys
 from pathlib import Path
 
 import pytest
 
+from aot_build import build_ascend
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture
-def build_ascend():
-    """From its file, so that mindspore_rnnt stays the installed one."""
-    path = ROOT / "aot_build" / "build_ascend.py"
-    spec = importlib.util.spec_from_file_location("build_ascend", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def run(build_ascend, tmp_path, *more):
+def run(tmp_path, *more):
     return build_ascend.main([f"--install-path={tmp_path / 'opp'}", *more])
 
 
-def test_builds_every_operator_and_installs(no_ascend, fake_cann, build_ascend, tmp_path, capsys):
+def test_builds_every_operator_and_installs(no_ascend, fake_cann, tmp_path, capsys):
     no_ascend.setenv("ASCEND_HOME_PATH", str(fake_cann()))
-    assert run(build_ascend, tmp_path) == 0
+    assert run(tmp_path) == 0
     package = tmp_path / "opp" / "vendors" / "mindspore_rnnt"
     headers = sorted(path.name for path in (package / "op_api" / "include").iterdir())
     assert headers == [
@@ -49,49 +40,47 @@ def test_builds_every_operator_and_installs(no_ascend, fake_cann, build_ascend, 
     assert f"export ASCEND_CUSTOM_OPP_PATH={package}" in capsys.readouterr().out
 
 
-def test_builds_for_both_chips(no_ascend, fake_cann, build_ascend, tmp_path):
+def test_builds_for_both_chips(no_ascend, fake_cann, tmp_path):
     no_ascend.setenv("ASCEND_HOME_PATH", str(fake_cann()))
-    assert run(build_ascend, tmp_path, "--soc-version=ascend910b;ascend910_93") == 0
+    assert run(tmp_path, "--soc-version=ascend910b;ascend910_93") == 0
     kernels = tmp_path / "opp/vendors/mindspore_rnnt/op_impl/ai_core/tbe/kernel"
     assert sorted(path.name for path in kernels.iterdir()) == ["ascend910_93", "ascend910b"]
 
 
-def test_refuses_a_chip_the_operators_are_not_for(build_ascend, capsys):
+def test_refuses_a_chip_the_operators_are_not_for(capsys):
     with pytest.raises(SystemExit):
         build_ascend.main(["--soc-version=ascend310p"])
     assert "ascend910b" in capsys.readouterr().err
 
 
-def test_says_where_cann_was_sought(no_ascend, build_ascend, tmp_path, capsys):
-    assert run(build_ascend, tmp_path) == 1
+def test_says_where_cann_was_sought(no_ascend, tmp_path, capsys):
+    assert run(tmp_path) == 1
     message = capsys.readouterr().err
     assert "no CANN toolkit found in $ASCEND_HOME_PATH" in message and "--cann" in message
 
 
 @pytest.mark.parametrize("variable", ["ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME"])
 def test_never_passes_over_the_cann_that_the_user_named(
-    no_ascend, fake_cann, build_ascend, tmp_path, capsys, variable
+    no_ascend, fake_cann, tmp_path, capsys, variable
 ):
     no_ascend.setattr("mindspore_rnnt.cann._USUAL_PLACES", (str(fake_cann()),))
     no_ascend.setenv(variable, str(tmp_path / "gone"))
-    assert run(build_ascend, tmp_path) == 1
+    assert run(tmp_path) == 1
     assert f"gone, named by {variable}, is not a folder" in capsys.readouterr().err
 
 
-def test_finds_cann_in_a_usual_place_behind_a_link(no_ascend, fake_cann, build_ascend, tmp_path):
+def test_finds_cann_in_a_usual_place_behind_a_link(no_ascend, fake_cann, tmp_path):
     (tmp_path / "latest").symlink_to(fake_cann(), target_is_directory=True)
     no_ascend.setattr("mindspore_rnnt.cann._USUAL_PLACES", (str(tmp_path / "latest"),))
-    assert run(build_ascend, tmp_path) == 0
+    assert run(tmp_path) == 0
 
 
-def test_names_everything_that_is_missing_at_once(
-    no_ascend, fake_cann, build_ascend, tmp_path, capsys
-):
+def test_names_everything_that_is_missing_at_once(no_ascend, fake_cann, tmp_path, capsys):
     cann = fake_cann(version="8.2.RC1")
     shutil.rmtree(cann / "tools")
     shutil.rmtree(cann / "compiler" / "ccec_compiler")
     no_ascend.setattr(build_ascend, "_TOOLS", ("bash", "no_such_cmake"))
-    assert run(build_ascend, tmp_path, f"--cann={cann}") == 1
+    assert run(tmp_path, f"--cann={cann}") == 1
     message = capsys.readouterr().err
     for fault in (
         "the operator project template is missing",
@@ -103,24 +92,20 @@ def test_names_everything_that_is_missing_at_once(
     assert not (tmp_path / "opp").exists()
 
 
-def test_works_from_a_source_tree_with_links_and_spaces(
-    no_ascend, fake_cann, build_ascend, tmp_path
-):
+def test_works_from_a_source_tree_with_links_and_spaces(no_ascend, fake_cann, tmp_path):
     copy = tmp_path / "my source"
     shutil.copytree(ROOT / "ascendc_op", copy / "ascendc_op")
     (tmp_path / "link").symlink_to(copy, target_is_directory=True)
     no_ascend.setattr(build_ascend, "SOURCE", tmp_path / "link" / "ascendc_op")
-    assert run(build_ascend, tmp_path, f"--cann={fake_cann()}") == 0
+    assert run(tmp_path, f"--cann={fake_cann()}") == 0
 
 
-def test_a_failed_build_leaves_the_installed_package_alone(
-    no_ascend, fake_cann, build_ascend, tmp_path, capfd
-):
-    assert run(build_ascend, tmp_path, f"--cann={fake_cann()}") == 0
+def test_a_failed_build_leaves_the_installed_package_alone(no_ascend, fake_cann, tmp_path, capfd):
+    assert run(tmp_path, f"--cann={fake_cann()}") == 0
     installed = tmp_path / "opp" / "vendors" / "mindspore_rnnt"
     before = sorted(installed.rglob("*"))
     broken = fake_cann(name="broken", before_packing="echo no device compiler; exit 3")
-    assert run(build_ascend, tmp_path, f"--cann={broken}") == 1
+    assert run(tmp_path, f"--cann={broken}") == 1
     message = capfd.readouterr().err
     assert "custom_compiler failed" in message
     assert sorted(installed.rglob("*")) == before
@@ -129,25 +114,23 @@ def test_a_failed_build_leaves_the_installed_package_alone(
     shutil.rmtree(log.parents[1])
 
 
-def test_a_build_without_a_kernel_is_not_installed(
-    no_ascend, fake_cann, build_ascend, tmp_path, capsys
-):
+def test_a_build_without_a_kernel_is_not_installed(no_ascend, fake_cann, tmp_path, capsys):
     """CANN's build goes on when a kernel does not compile."""
     partial = fake_cann(before_packing="rm -r $root/op_impl/*/*/*/*/rnnt_lattice")
-    assert run(build_ascend, tmp_path, f"--cann={partial}") == 1
+    assert run(tmp_path, f"--cann={partial}") == 1
     message = capsys.readouterr().err
     assert "the build lacks:\n  op_impl/ai_core/tbe/kernel/ascend910b/rnnt_lattice" in message
     assert not (tmp_path / "opp").exists()
 
 
-def test_mindspore_without_custom_compiler(no_ascend, fake_cann, build_ascend, tmp_path, capsys):
+def test_mindspore_without_custom_compiler(no_ascend, fake_cann, tmp_path, capsys):
     no_ascend.setattr(build_ascend, "find_spec", lambda name: None)
-    assert run(build_ascend, tmp_path, f"--cann={fake_cann()}") == 1
+    assert run(tmp_path, f"--cann={fake_cann()}") == 1
     message = capsys.readouterr().err
     assert sys.executable in message and "custom_compiler" in message
 
 
-def test_installs_into_the_package_that_is_imported(no_ascend, build_ascend):
+def test_installs_into_the_package_that_is_imported(no_ascend):
     """An installed wheel gets the operators, not the source tree that they were built from."""
     from mindspore_rnnt import opp
 

@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""op_host, compiled against the host mocks: what the operators register, infer and decide."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from aot_build.twin import host_driver
+from mindspore_rnnt.kernels.signatures import ROW_DTYPES, ROWS, SIGNATURES
+
+FRAMEWORK_WORKSPACE = 16 * 1024 * 1024  # of the mocked platform
+FIELDS = np.dtype(
+    [("rows", "i8")]
+    + [(name, "i4") for name in ("batch", "vocab", "max_t", "max_u1", "max_u", "padded")]
+    + [("blank", "i4"), ("fused_log_softmax", "i4"), ("clamp", "f4"), ("reserved", "i4")]
+)
+NO_TARGETS = 0x7FFFFFFE
+
+
+@pytest.fixture(scope="module")
+def host():
+    return host_driver.load()
+
+
+def batch(logits=(20, 5), dtype="float32", B=2, max_u=3, params=True):
+    """The inputs of an operator that takes the whole batch."""
+    inputs = [(dtype, logits), ("int32", (B, max_u)), ("int32", (B,)), ("int32", (B,))]
+    return [*inputs, ("float32", (8,))] if params else inputs
+
+
+def inputs_of(op, rows=20, V=5, dtype="float32", B=2):
+    logits, lengths = (dtype, (rows, V)), ("int32", (B,))
+    labels, dloss, params = ("int32", (rows,)), ("float32", (B,)), ("float32", (8,))
+    stats, state = ("float32", (rows, 4)), ("float32", (rows, 5))
+    return {
+        "RnntLossFused": batch((rows, V), dtype, B, params=False),
+        "RnntFused": batch((rows, V), dtype, B),
+        "RnntScaleGrad": [logits, lengths, lengths, dloss],
+        "RnntForward": batch((rows, V), dtype, B),
+        "RnntBackward": [*batch((rows, V), dtype, B), state, dloss],
+        "RnntRowStats": [logits, labels, params],
+        "RnntLattice": [stats, lengths, lengths, params],
+        "RnntRowGrad": [
+            *(logits, labels, stats),
+            *(("float32", (rows, 3)), ("float32", (rows,)), params),
+        ],
+    }[op]
+
+
+def attrs_of(op):
+    return (-1, -1.0, True) if op == "RnntLossFused" else ()
+
+
+OPERATORS = ["RnntLossFused", *SIGNATURES]
+
+
+def tile(host, op, inputs, attrs=None, cores=48, **more):
+    attrs = attrs_of(op) if attrs is None else attrs
+    decision = host.tile(op, inputs, attrs, vector_cores=cores, **more)
+    return decision, np.frombuffer(decision.tiling, FIELDS)[0]
+
+
+def columns(operands, signature_dtypes):
+    """What each operand's list of data types must be."""
+    single = all(dtype != ROWS for dtype in signature_dtypes)
+    for operand, dtype in zip(operands, signature_dtypes):
+        column = ["float32"] if single else ROW_DTYPES
+        expected = [host_driver.DATA_TYPES[row if dtype == ROWS else dtype] for row in column]
+        yield operand["data_types"], expected
+
+
+def test_operators_are_those_of_the_table(host):
+    assert sorted(host.operators()) == sorted(OPERATORS)
+
+
+@pytest.mark.parametrize("signature", SIGNATURES.values(), ids=SIGNATURES)
+def test_operands_match_the_table(host, signature):
+    """Names, order, count and dtypes, as Python registers them with MindSpore."""
+    op = host.operators()[signature.name]
+    operands = [*op["inputs"], *op["outputs"]]
+    expected = [*signature.inputs, *signature.outputs]
+    assert [o["name"] for o in operands] == [o.name for o in expected]
+    assert len(op["inputs"]) == len(signature.inputs)
+    assert op["attrs"] == []
+    for got, wanted in columns(operands, [operand.dtype for operand in expected]):
+        assert got == wanted
+    assert all(o["required"] and set(o["formats"]) == {2} for o in operands)
+    assert all(len(o["formats"]) == len(o["data_types"]) for o in operands)
+    assert all(o["contiguous"] for o in op["inputs"])
+
+
+def test_the_attribute_form_is_the_fused_operator_without_params(host):
+    fused, attribute = host.operators()["RnntFused"], host.operators()["RnntLossFused"]
+    assert attribute["inputs"] == fused["inputs"][:4]
+    assert attribute["outputs"] == fused["outputs"]
+    attrs = [(a["name"], a["type"], a["required"]) for a in attribute["attrs"]]
+    assert attrs == [
+        ("blank", "int", False),
+        ("clamp", "float", False),
+        ("fused_log_softmax", "bool", False),
+    ]
+    assert [float(a["default"]) for a in attribute["attrs"][:2]] == [-1.0, -1.0]
+    assert attribute["attrs"][2]["default"] == "true"
+
+
+@pytest.mark.parametrize("op", OPERATORS)
+def test_chips(host, op):
+    configs = host.operators()[op]["configs"]
+    assert sorted(configs) == ["ascend910_93", "ascend910b"]
+    for config in configs.values():
+        assert config["dynamicShapeSupport.flag"] == config["dynamicRankSupport.flag"] == "true"
+        assert config["precision_reduce.flag"] == "false", "a loss is not computed in float16"
+
+
+@pytest.mark.parametrize("op, dtype", itertools.product(OPERATORS, ROW_DTYPES))
+@pytest.mark.parametrize("cores", [20, 40, 48])
+def test_tiling_of_every_operator(host, op, dtype, cores):
+    decision, tiling = tile(
+        host, op, inputs_of(op, rows=40800, V=50, dtype=dtype, B=4), cores=cores
+    )
+    has_lattice = op in ("RnntLossFused", "RnntFused", "RnntForward", "RnntLattice")
+    assert 1 <= decision.block_dim <= cores
+    assert decision.schedule_mode == has_lattice, "cores that wait for each other start together"
+    assert (decision.workspace > FRAMEWORK_WORKSPACE) == has_lattice
+    assert decision.workspace >= FRAMEWORK_WORKSPACE > 0
+    assert tiling["rows"] == 40800 and tiling["padded"] == 0
+    assert tiling["vocab"] == (0 if op == "RnntLattice" else 50)
+    assert tiling["batch"] == (0 if op in ("RnntRowStats", "RnntRowGrad") else 4)
+    with_targets = op in ("RnntLossFused", "RnntFused", "RnntForward", "RnntBackward")
+    assert tiling["max_u"] == (3 if with_targets else NO_TARGETS)
+    assert tiling["reserved"] == 0
+
+
+@pytest.mark.parametrize("cores", [20, 40, 48])
+def test_a_large_batch_takes_all_cores_and_a_tiny_one_few(host, cores):
+    large, _ = tile(host, "RnntFused", batch((404000, 500), B=8), cores=cores)
+    tiny, _ = tile(host, "RnntFused", batch((20, 5)), cores=cores)
+    assert large.block_dim == cores
+    assert tiny.block_dim == 4  # a core for alpha and one for beta of each sample
+
+
+def test_padded_logits(host):
+    _, tiling = tile(host, "RnntFused", batch((2, 7, 4, 5)))
+    assert (tiling["rows"], tiling["vocab"]) == (56, 5)
+    assert (tiling["padded"], tiling["max_t"], tiling["max_u1"]) == (1, 7, 4)
+
+
+def test_rows_beyond_int32(host):
+    _, tiling = tile(host, "RnntForward", batch((2**33, 4), B=1, max_u=0))
+    assert tiling["rows"] == 2**33
+
+
+@pytest.mark.parametrize("blank", [-5, -1, 0, 4])
+def test_attributes_reach_the_kernel(host, blank):
+    inputs = batch(params=False)
+    _, tiling = tile(host, "RnntLossFused", inputs, (blank, 0.25, False))
+    assert (tiling["blank"], tiling["clamp"], tiling["fused_log_softmax"]) == (blank, 0.25, 0)
+
+
+@pytest.mark.parametrize(
+    "op, inputs, message",
+    [
+        ("RnntFused", batch((20,)), "'logits' must be of rank 2 or 4, but got shape (20)"),
+        ("RnntFused", batch((0, 5)), "'logits' must be not empty, but got shape (0, 5)"),
+        (
+            "RnntFused",
+            batch((3, 7, 4, 5)),
+            "'logit_lengths' must be of shape (3), but got shape (2)",
+        ),
+        (
+            "RnntForward",
+            [*batch()[:1], ("int32", (3, 3)), *batch()[2:]],
+            "'targets' must be of shape (2, max_U), but got shape (3, 3)",
+        ),
+        (
+            "RnntForward",
+            [*batch()[:3], ("int32", (3,)), *batch()[4:]],
+            "'target_lengths' must be of shape (2), but got shape (3)",
+        ),
+        (
+            "RnntFused",
+            [*batch(params=False), ("float32", (6,))],
+            "'params' must be of shape (8), but got shape (6)",
+        ),
+        (
+            "RnntBackward",
+            [*batch(), ("float32", (19, 5)), ("float32", (2,))],
+            "'state' must be of shape (20, 5), but got shape (19, 5)",
+        ),
+        (
+            "RnntBackward",
+            [*batch(), ("float32", (20, 5)), ("float32", (1,))],
+            "'dloss' must be of shape (2), but got shape (1)",
+        ),
+        (
+            "RnntRowStats",
+            [("float16", (4, 5, 6, 7)), ("int32", (120,)), ("float32", (8,))],
+            "'logits' must be of rank 2, but got shape (4, 5, 6, 7)",
+        ),
+        (
+            "RnntFused",
+            batch((1, 2**31)),
+            "'logits' must be of sizes below 2^31, but got 2147483648",
+        ),
+    ],
+)
+def test_tiling_names_the_operand_that_does_not_fit(host, capfd, op, inputs, message):
+    with pytest.raises(host_driver.HostError):
+        tile(host, op, inputs)
+    assert capfd.readouterr().err == f"For '{op}', the {message}.\n"
+
+
+@pytest.mark.parametrize("blank", [-6, 5])
+def test_tiling_refuses_a_blank_that_is_no_class(host, capfd, blank):
+    with pytest.raises(host_driver.HostError):
+        tile(host, "RnntLossFused", batch(params=False), (blank, -1.0, True))
+    message = f"For 'RnntLossFused', the 'blank' must be in [-5, 5), but got {blank}.\n"
+    assert capfd.readouterr().err == message
+
+
+def test_tiling_refuses_a_chip_with_too_small_a_buffer(host, capfd):
+    with pytest.raises(host_driver.HostError):
+        tile(host, "RnntFused", batch(), ub_bytes=128 * 1024)
+    assert "'chip' must be one with 188160 B of unified buffer" in capfd.readouterr().err
+
+
+def sample_floats(T, U):
+    """RnntSampleFloats of rnnt_schedule.h, which says what is where."""
+    strips = -(-(U + 1) // 1024)
+    groups = (T + U) // 16 + 1
+    carry = (T + U + 1) * 16 if strips > 1 else 0
+    floats = 128 + strips * groups * 16 + carry + 7 * (T + U) * (U + 1)
+    return -(-floats // 128) * 128
+
+
+LENGTHS = [
+    [(1, 0)],
+    [(1, 0), (1, 5)],
+    [(1, 3000)],
+    [(200, 50)] * 4,
+    [(5000, 2), (1, 0), (3, 40)],
+    [(7, 1500), (90, 20)],
+    [(2, 1), (2, 1), (2, 1000)],
+    [(1, 2047), (1, 0)],
+    [(1, 0)] * 300,
+]
+
+
+@pytest.mark.parametrize("lengths", LENGTHS, ids=str)
+@pytest.mark.parametrize("padded", [False, True])
+def test_the_workspace_holds_any_lengths_of_its_shapes(host, lengths, padded):
+    """The host knows shapes only; extra room in targets or padding must not break the bound."""
+    used = sum(sample_floats(T, U) for T, U in lengths) * 4
+    max_t, max_u = (max(sizes) for sizes in zip(*lengths))
+    B, V = len(lengths), 3
+    for room in (0, 7):
+        rows = sum(T * (U + 1) for T, U in lengths)
+        logits = (B, max_t + room, max_u + 1 + room, V) if padded else (rows, V)
+        decision, _ = tile(host, "RnntFused", batch(logits, B=B, max_u=max_u + room))
+        bound = decision.workspace - FRAMEWORK_WORKSPACE
+        print(f"used {used}, bound {bound}")
+        assert bound >= used
+    if not padded:  # RnntLattice has no targets that would bound U
+        inputs = [("float32", (rows, 4)), ("int32", (B,)), ("int32", (B,)), ("float32", (8,))]
+        decision, _ = tile(host, "RnntLattice", inputs)
+        assert decision.workspace - FRAMEWORK_WORKSPACE >= used
