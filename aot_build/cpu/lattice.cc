@@ -67,12 +67,12 @@ void Lattice(const Batch& batch, Records<Stats> stats, const Options& options, f
   for (const int64_t b : order) cells += batch[b].cells();
 
   const std::vector<Part> frames = Divide(lattices, order, false);
-  ParallelFor(frames.size(), 8 * cells, [&](int64_t i) {
+  ParallelFor(frames.size(), 4 * cells, [&](int64_t i) {
     const Part& part = frames[i];
     if (!level.arcs(lattices[part.b], stats, part.begin, part.end)) results[part.b].usable = false;
   });
 
-  ParallelFor(2 * order.size(), 20 * cells, [&](int64_t i) {
+  ParallelFor(2 * order.size(), 6 * cells, [&](int64_t i) {
     const int64_t b = order[i / 2];
     if (!results[b].usable) return;
     if (i % 2 == 0) {
@@ -95,7 +95,7 @@ void Lattice(const Batch& batch, Records<Stats> stats, const Options& options, f
     }
   }
   const std::vector<Part> diagonals = Divide(lattices, with_loss, true);
-  ParallelFor(diagonals.size(), 10 * cells, [&](int64_t i) {
+  ParallelFor(diagonals.size(), 4 * cells, [&](int64_t i) {
     const Part& part = diagonals[i];
     level.coefficients(lattices[part.b], results[part.b].from_front, options.label_weight,
                        part.begin, part.end, coefficients);

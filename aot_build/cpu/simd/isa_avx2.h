@@ -16,32 +16,30 @@ struct Avx2 : GenericIsa<Avx2, 32> {
   static F Min(F a, F b) { return _mm256_min_ps(a, b); }
   static D Min(D a, D b) { return _mm256_min_pd(a, b); }
 
-  using GenericIsa::Load;
-  using GenericIsa::LoadPart;
-  using GenericIsa::Store;
-  using GenericIsa::StorePart;
+  using GenericIsa::LoadRawPart;
+  using GenericIsa::Narrow;
+  using GenericIsa::StoreRawPart;
+  using GenericIsa::Widen;
 
-  static F Load(const Half* x) { return _mm256_cvtph_ps(LoadAs<__m128i>(x)); }
-  static void Store(Half* x, F v) { StoreAs(x, _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT)); }
-
-  static F LoadPart(const float* x, int64_t n, float fill) {
+  static F LoadRawPart(const float* x, int64_t n, float fill) {
     const I lanes = Iota() < Set(static_cast<int32_t>(n));
     return lanes ? (F)_mm256_maskload_ps(x, (__m256i)lanes) : Set(fill);
   }
-  static void StorePart(float* x, int64_t n, F v) {
+  static void StoreRawPart(float* x, int64_t n, F v) {
     const I lanes = Iota() < Set(static_cast<int32_t>(n));
     _mm256_maskstore_ps(x, (__m256i)lanes, v);
   }
+  static void StreamRaw(float* x, F v) { _mm256_stream_ps(x, v); }
+  static void StreamRaw(void* x, U16 v) { _mm_stream_si128(static_cast<__m128i*>(x), (__m128i)v); }
 
-  static void Stream(float* x, F v) { _mm256_stream_ps(x, v); }
-  static void Stream(Half* x, F v) {
-    _mm_stream_si128(reinterpret_cast<__m128i*>(x), _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
+  static U Widen(U16 v) { return (U)_mm256_cvtepu16_epi32((__m128i)v); }
+  static U16 Narrow(U v) {
+    const __m256i bits = (__m256i)v;
+    return (U16)_mm_packus_epi32(_mm256_castsi256_si128(bits), _mm256_extracti128_si256(bits, 1));
   }
-  static void Stream(BFloat16* x, F v) {
-    BFloat16 lanes[kFloats];
-    Store(lanes, v);
-    _mm_stream_si128(reinterpret_cast<__m128i*>(x), LoadAs<__m128i>(lanes));
-  }
+  static F Widen(U16 v, Half) { return _mm256_cvtph_ps((__m128i)v); }
+  static U16 Narrow(F v, Half) { return (U16)_mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT); }
+
   static void StreamFence() { _mm_sfence(); }
 };
 

@@ -16,39 +16,30 @@ struct Avx512 : GenericIsa<Avx512, 64> {
   static F Min(F a, F b) { return _mm512_min_ps(a, b); }
   static D Min(D a, D b) { return _mm512_min_pd(a, b); }
 
-  using GenericIsa::Load;
-  using GenericIsa::Store;
+  using GenericIsa::Narrow;
+  using GenericIsa::Widen;
 
-  static F Load(const Half* x) { return _mm512_cvtph_ps(LoadAs<__m256i>(x)); }
-  static void Store(Half* x, F v) { StoreAs(x, _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT)); }
-
-  static F LoadPart(const float* x, int64_t n, float fill) {
+  static F LoadRawPart(const float* x, int64_t n, float fill) {
     return _mm512_mask_loadu_ps(Set(fill), First(n), x);
   }
-  static void StorePart(float* x, int64_t n, F v) { _mm512_mask_storeu_ps(x, First(n), v); }
-
-  // Both 16-bit types.
-  template <class T>
-  static F LoadPart(const T* x, int64_t n, T fill) {
-    T lanes[kFloats];
+  template <class T>  // 16 bits
+  static U16 LoadRawPart(const T* x, int64_t n, T fill) {
     const __m256i rest = _mm256_set1_epi16(static_cast<int16_t>(fill.bits));
-    StoreAs(lanes, _mm256_mask_loadu_epi16(rest, First(n), x));
-    return Load(lanes);
+    return (U16)_mm256_mask_loadu_epi16(rest, First(n), x);
   }
-  template <class T>
-  static void StorePart(T* x, int64_t n, F v) {
-    T lanes[kFloats];
-    Store(lanes, v);
-    _mm256_mask_storeu_epi16(x, First(n), LoadAs<__m256i>(lanes));
+  static void StoreRawPart(float* x, int64_t n, F v) { _mm512_mask_storeu_ps(x, First(n), v); }
+  static void StoreRawPart(void* x, int64_t n, U16 v) {
+    _mm256_mask_storeu_epi16(x, First(n), (__m256i)v);
   }
 
-  static void Stream(float* x, F v) { _mm512_stream_ps(x, v); }
-  template <class T>
-  static void Stream(T* x, F v) {
-    T lanes[kFloats];
-    Store(lanes, v);
-    _mm256_stream_si256(reinterpret_cast<__m256i*>(x), LoadAs<__m256i>(lanes));
+  static void StreamRaw(float* x, F v) { _mm512_stream_ps(x, v); }
+  static void StreamRaw(void* x, U16 v) {
+    _mm256_stream_si256(static_cast<__m256i*>(x), (__m256i)v);
   }
+
+  static F Widen(U16 v, Half) { return _mm512_cvtph_ps((__m256i)v); }
+  static U16 Narrow(F v, Half) { return (U16)_mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT); }
+
   static void StreamFence() { _mm_sfence(); }
 
  private:

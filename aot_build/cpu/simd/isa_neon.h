@@ -17,11 +17,11 @@ struct Neon : GenericIsa<Neon, 16> {
     return (D)vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b);
   }
 
-  using GenericIsa::Load;
-  using GenericIsa::Store;
+  using GenericIsa::Narrow;
+  using GenericIsa::Widen;
 
-  static F Load(const Half* x) { return (F)vcvt_f32_f16((float16x4_t)LoadAs<uint16x4_t>(x)); }
-  static void Store(Half* x, F v) { StoreAs(x, vcvt_f16_f32((float32x4_t)v)); }
+  static F Widen(U16 v, Half) { return (F)vcvt_f32_f16((float16x4_t)v); }
+  static U16 Narrow(F v, Half) { return (U16)vcvt_f16_f32((float32x4_t)v); }
 };
 
 }  // namespace rnnt

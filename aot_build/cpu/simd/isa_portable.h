@@ -21,6 +21,11 @@ struct VectorOf {
   typedef T type __attribute__((vector_size(kBytes)));
 };
 
+template <class T, int kBytes>
+struct RawVector : VectorOf<uint16_t, kBytes / 2> {};
+template <int kBytes>
+struct RawVector<float, kBytes> : VectorOf<float, kBytes> {};
+
 template <class Isa, int kBytes>
 struct GenericIsa {
   static constexpr int kFloats = kBytes / 4;
@@ -59,54 +64,107 @@ struct GenericIsa {
   // x in the lanes of the mask, 0 elsewhere.
   static F Where(I mask, F x) { return (F)((I)x & mask); }
 
+  // Of all lanes: halves are combined until four lanes remain.
   static float MaxOf(F x) {
-    float best = x[0];
-    for (int i = 1; i < kFloats; ++i) best = x[i] > best ? x[i] : best;
-    return best;
+    const F4 m = Fold(x, [](auto a, auto b) { return a > b ? a : b; });
+    const float m02 = m[0] > m[2] ? m[0] : m[2], m13 = m[1] > m[3] ? m[1] : m[3];
+    return m02 > m13 ? m02 : m13;
   }
   static float SumOf(F x) {
-    float lanes[kFloats];
-    memcpy(lanes, &x, sizeof(x));
-    for (int half = kFloats / 2; half > 0; half /= 2) {
-      for (int i = 0; i < half; ++i) lanes[i] += lanes[i + half];
-    }
-    return lanes[0];
+    const F4 s = Fold(x, [](auto a, auto b) { return a + b; });
+    return (s[0] + s[2]) + (s[1] + s[3]);
   }
 
-  template <class V, class T>
-  static V LoadAs(const T* x) {
+  template <class V>
+  static V LoadRaw(const void* x) {
     V v;
     memcpy(&v, x, sizeof(v));
     return v;
   }
-  template <class V, class T>
-  static void StoreAs(T* x, V v) {
+  template <class V>
+  static void StoreRaw(void* x, V v) {
     memcpy(x, &v, sizeof(v));
   }
 
-  static D Load(const double* x) { return LoadAs<D>(x); }
-  static void Store(double* x, D v) { StoreAs(x, v); }
+  static D Load(const double* x) { return LoadRaw<D>(x); }
+  static void Store(double* x, D v) { StoreRaw(x, v); }
 
-  static F Load(const float* x) { return LoadAs<F>(x); }
-  static void Store(float* x, F v) { StoreAs(x, v); }
+  // Elements of rows: float, Half and BFloat16. Raw<T> is a vector of them as they lie in memory.
+  template <class T>
+  using Raw = typename RawVector<T, kBytes>::type;
 
-  static F Load(const BFloat16* x) { return (F)(__builtin_convertvector(LoadAs<U16>(x), U) << 16); }
-  static void Store(BFloat16* x, F v) {
+  template <class T>
+  static F Load(const T* x) {
+    return Isa::Widen(LoadRaw<Raw<T>>(x), T{});
+  }
+  template <class T>
+  static void Store(T* x, F v) {
+    StoreRaw(x, Isa::Narrow(v, T{}));
+  }
+  static float ToFloat(float x) { return x; }
+  template <class T>
+  static float ToFloat(T x) {
+    return Isa::Widen(U16{x.bits}, T{})[0];
+  }
+  // The first n < kFloats lanes only; memory behind them is not touched.
+  template <class T>
+  static F LoadPart(const T* x, int64_t n, T fill) {
+    return Isa::Widen(Isa::LoadRawPart(x, n, fill), T{});
+  }
+  template <class T>
+  static void StorePart(T* x, int64_t n, F v) {
+    Isa::StoreRawPart(x, n, Isa::Narrow(v, T{}));
+  }
+  // A write around the caches; x is aligned to kFloats elements.
+  template <class T>
+  static void Stream(T* x, F v) {
+    Isa::StreamRaw(x, Isa::Narrow(v, T{}));
+  }
+
+  // From here on: what an instruction set may know better.
+
+  template <class T>
+  static Raw<T> LoadRawPart(const T* x, int64_t n, T fill) {
+    T lanes[kFloats];
+    for (T& lane : lanes) lane = fill;
+    CopyPart<kFloats / 2>(lanes, x, n);
+    return LoadRaw<Raw<T>>(lanes);
+  }
+  template <class T>
+  static void StoreRawPart(T* x, int64_t n, Raw<T> v) {
+    T lanes[kFloats];
+    StoreRaw(lanes, v);
+    CopyPart<kFloats / 2>(x, lanes, n);
+  }
+  template <class V>
+  static void StreamRaw(void* x, V v) {
+    StoreRaw(x, v);
+  }
+  static void StreamFence() {}
+
+  static U Widen(U16 v) { return __builtin_convertvector(v, U); }
+  static U16 Narrow(U v) { return __builtin_convertvector(v, U16); }  // v < 2^16
+
+  static F Widen(F v, float) { return v; }
+  static F Narrow(F v, float) { return v; }
+
+  static F Widen(U16 v, BFloat16) { return (F)(Isa::Widen(v) << 16); }
+  static U16 Narrow(F v, BFloat16) {
     const U bits = (U)v;
     const U rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16;  // to nearest, ties to even
     const U nan = (bits >> 16) | 0x40;
-    StoreAs(x, __builtin_convertvector(v == v ? rounded : nan, U16));
+    return Isa::Narrow(v == v ? rounded : nan);
   }
 
-  static F Load(const Half* x) {
-    const U bits = __builtin_convertvector(LoadAs<U16>(x), U);
+  static F Widen(U16 v, Half) {
+    const U bits = Isa::Widen(v);
     // The exponent moves into place and is re-biased by a multiplication, which makes denormals
     // right, too.
     const F value = (F)((bits & 0x7FFF) << 13) * 0x1p112f;
     const U special = (bits & 0x7C00) == 0x7C00 ? U{} + 0x7F800000u : U{};
     return (F)((U)value | special | ((bits & 0x8000) << 16));
   }
-  static void Store(Half* x, F v) {
+  static U16 Narrow(F v, Half) {
     const U sign = (U)v & 0x80000000u;
     const U bits = (U)v ^ sign;
     // Below 2^-14: adding 0.5 lets the float unit round to a multiple of 2^-24, the unit of float16
@@ -116,30 +174,33 @@ struct GenericIsa {
     const U normal = (bits - (112u << 23) + 0xFFF + ((bits >> 13) & 1)) >> 13;
     const U infinite = bits > 0x7F800000u ? U{} + 0x7E00u : U{} + 0x7C00u;
     const U finite = bits < 0x38800000u ? denormal : normal;
-    StoreAs(x,
-            __builtin_convertvector((bits >= 0x47800000u ? infinite : finite) | (sign >> 16), U16));
+    return Isa::Narrow((bits >= 0x47800000u ? infinite : finite) | (sign >> 16));
   }
 
-  // The first n < kFloats lanes only; memory behind them is not touched.
-  template <class T>
-  static F LoadPart(const T* x, int64_t n, T fill) {
-    T lanes[kFloats];
-    for (int i = 0; i < kFloats; ++i) lanes[i] = i < n ? x[i] : fill;
-    return Isa::Load(lanes);
+ private:
+  using F4 = typename VectorOf<float, 16>::type;
+
+  template <class Combine>
+  static F4 Fold(F4 x, Combine) {
+    return x;
   }
-  template <class T>
-  static void StorePart(T* x, int64_t n, F v) {
-    T lanes[kFloats];
-    Isa::Store(lanes, v);
-    for (int i = 0; i < n; ++i) x[i] = lanes[i];
+  template <class V, class Combine>
+  static F4 Fold(V x, Combine combine) {
+    typename VectorOf<float, sizeof(V) / 2>::type halves[2];
+    memcpy(halves, &x, sizeof(x));
+    return Fold(combine(halves[0], halves[1]), combine);
   }
 
-  // A write around the caches; x is aligned to kFloats elements.
-  template <class T>
-  static void Stream(T* x, F v) {
-    Isa::Store(x, v);
+  // n < 2 * kSize elements in pieces of fixed size.
+  template <int kSize, class T>
+  static void CopyPart(T* to, const T* from, int64_t n) {
+    if (n & kSize) {
+      memcpy(to, from, kSize * sizeof(T));
+      to += kSize;
+      from += kSize;
+    }
+    if constexpr (kSize > 1) CopyPart<kSize / 2>(to, from, n);
   }
-  static void StreamFence() {}
 };
 
 struct Portable : GenericIsa<Portable, 16> {};

@@ -13,7 +13,7 @@
 #define MINDSPORE_RNNT_CPU_SIMD_LATTICE_H_
 
 #include "../level.h"
-#include "elements.h"
+#include "constants.h"
 #include "math.h"
 
 namespace rnnt {

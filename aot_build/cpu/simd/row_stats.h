@@ -5,7 +5,7 @@
 #define MINDSPORE_RNNT_CPU_SIMD_ROW_STATS_H_
 
 #include "../level.h"
-#include "elements.h"
+#include "constants.h"
 #include "math.h"
 
 namespace rnnt {
@@ -24,7 +24,7 @@ float RowMax(const T* x, int64_t n, float best) {
     m3 = Isa::Max(Isa::Load(x + i + 3 * kLanes), m3);
   }
   for (; i + kLanes <= n; i += kLanes) m0 = Isa::Max(Isa::Load(x + i), m0);
-  if (i < n) m1 = Isa::Max(Isa::LoadPart(x + i, n - i, MinusInfinity<T>()), m1);
+  if (i < n) m1 = Isa::Max(Isa::LoadPart(x + i, n - i, kMinusInfinity<T>), m1);
   return Isa::MaxOf(Isa::Max(Isa::Max(m0, m1), Isa::Max(m2, m3)));
 }
 
@@ -46,7 +46,7 @@ float ExpSum(const T* x, int64_t n, float row_max, const T* next) {
     s0 += Exp<Isa>(Isa::Load(x + i) - row_max);
     i += kLanes;
   }
-  if (i < n) s1 += Exp<Isa>(Isa::LoadPart(x + i, n - i, MinusInfinity<T>()) - row_max);
+  if (i < n) s1 += Exp<Isa>(Isa::LoadPart(x + i, n - i, kMinusInfinity<T>) - row_max);
   return Isa::SumOf(s0 + s1);
 }
 
@@ -62,13 +62,13 @@ Stats SoftmaxStats(const T* x, int64_t V, int32_t blank, int32_t label) {
     row_sum += ExpSum<Isa>(x + i, n, row_max, x + i + n);
   }
   if (!(row_sum > 0.0f)) row_sum = kNaN;  // a row of -inf has no softmax
-  return {row_max, row_sum, ToFloat<Isa>(x[blank]) - row_max,
-          label < 0 ? -kInfinity : ToFloat<Isa>(x[label]) - row_max};
+  return {row_max, row_sum, Isa::ToFloat(x[blank]) - row_max,
+          label < 0 ? -kInfinity : Isa::ToFloat(x[label]) - row_max};
 }
 
 template <class Isa, class T>
 Stats LogProbStats(const T* x, int32_t blank, int32_t label) {
-  return {0.0f, 1.0f, ToFloat<Isa>(x[blank]), label < 0 ? -kInfinity : ToFloat<Isa>(x[label])};
+  return {0.0f, 1.0f, Isa::ToFloat(x[blank]), label < 0 ? -kInfinity : Isa::ToFloat(x[label])};
 }
 
 template <class Isa, class T>
@@ -76,7 +76,8 @@ void RowStatsOf(const Rows& rows, const Options& options) {
   const T* x = static_cast<const T*>(rows.x);
   for (int64_t r = 0; r < rows.count; ++r, x += rows.V) {
     const int32_t label = rows.labels[r];
-    if (label >= rows.V || label < -1) {
+    if (options.blank < 0 || label < -1 ||
+        label >= rows.V) {  // no such class: the sample has no loss
       rows.stats[r] = {kNaN, kNaN, kNaN, kNaN};
     } else if (options.fused_log_softmax) {
       rows.stats[r] = SoftmaxStats<Isa>(x, rows.V, options.blank, label);

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers that kernels start from.
+#ifndef MINDSPORE_RNNT_CPU_SIMD_CONSTANTS_H_
+#define MINDSPORE_RNNT_CPU_SIMD_CONSTANTS_H_
+
+#include <cfloat>
+#include <cmath>
+
+#include "../dtype.h"
+
+namespace rnnt {
+
+constexpr float kInfinity = INFINITY, kNaN = NAN, kLowest = -FLT_MAX;
+
+template <class T>
+constexpr T kMinusInfinity = {};
+template <>
+constexpr float kMinusInfinity<float> = -INFINITY;
+template <>
+constexpr Half kMinusInfinity<Half> = {0xFC00};
+template <>
+constexpr BFloat16 kMinusInfinity<BFloat16> = {0xFF80};
+
+}  // namespace rnnt
+
+#endif  // MINDSPORE_RNNT_CPU_SIMD_CONSTANTS_H_
