@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """op_host, compiled against the host mocks: what the operators register, infer and decide."""
 
+import ctypes
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -225,13 +227,13 @@ def test_tiling_refuses_a_chip_with_too_small_a_buffer(host, capfd):
     assert "'chip' must be one with 188160 B of unified buffer" in capfd.readouterr().err
 
 
-def sample_floats(T, U):
-    """RnntSampleFloats of rnnt_schedule.h, which says what is where."""
-    strips = -(-(U + 1) // 1024)
-    groups = (T + U) // 16 + 1
-    carry = (T + U + 1) * 16 if strips > 1 else 0
-    floats = 128 + strips * groups * 16 + carry + 7 * (T + U) * (U + 1)
-    return -(-floats // 128) * 128
+@pytest.fixture(scope="module")
+def sample_floats(compile_cpp):
+    """(T, U) -> floats of workspace that the kernel takes for the sample."""
+    source = Path(__file__).parent / "schedule_probe.cpp"
+    library = ctypes.CDLL(str(compile_cpp(source, "-shared", "-fPIC", standard="c++11")))
+    library.SampleFloats.restype = ctypes.c_int64
+    return lambda T, U: library.SampleFloats(ctypes.c_int64(T + U), ctypes.c_int64(U + 1))
 
 
 LENGTHS = [
@@ -249,7 +251,7 @@ LENGTHS = [
 
 @pytest.mark.parametrize("lengths", LENGTHS, ids=str)
 @pytest.mark.parametrize("padded", [False, True])
-def test_the_workspace_holds_any_lengths_of_its_shapes(host, lengths, padded):
+def test_the_workspace_holds_any_lengths_of_its_shapes(host, sample_floats, lengths, padded):
     """The host knows shapes only; extra room in targets or padding must not break the bound."""
     used = sum(sample_floats(T, U) for T, U in lengths) * 4
     max_t, max_u = (max(sizes) for sizes in zip(*lengths))
