@@ -29,6 +29,10 @@ class Grammar:
         ]
         return ["".join(pieces) for pieces in itertools.product(*choices)]
 
+    def phrases(self) -> list[str]:
+        """Every phrase of every slot, in the order of the file."""
+        return [phrase for phrases in self.slots.values() for phrase in phrases if phrase]
+
     def characters(self) -> list[str]:
         """Every character that a sentence can hold, sorted."""
         return sorted(set().union(*map(set, self.sentences())))

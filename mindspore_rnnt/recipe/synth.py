@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib.util
 import io
+import itertools
 import json
 import shutil
 import struct
@@ -60,6 +61,9 @@ def speak_corpus(config: Config) -> tuple[list[Utterance], list[Utterance], Voca
         raise ValueError(f"data.heldout_voices has voices of data.train_voices: {sorted(shared)}")
     grammar = load_grammar(data.grammar)
     texts = grammar.split(data.train_utterances, data.heldout_utterances, data.seed)
+    # Alone, a phrase shows where its sound is; a grammar's sentences can be guessed without it.
+    phrases = itertools.islice(itertools.cycle(grammar.phrases()), data.train_phrases)
+    texts[0].extend(phrases)
     voices = (data.train_voices, data.heldout_voices)
     train, heldout = (
         _utterances(cast_voices(texts[i], voices[i], data, data.seed + i), name, config)

@@ -57,6 +57,17 @@ def test_the_corpus_sounds_like_speech(corpus):
         assert spectrum[(hertz > 100) & (hertz < 4000)].sum() > 0.7 * spectrum.sum()
 
 
+def test_phrases_come_behind_the_sentences_in_every_voice(corpus):
+    settings = config.load(None, [*OVERRIDES, "data.train_phrases=198"])
+    train, heldout, _ = synth.speak_corpus(settings)
+    assert len(train) == 18 + 198
+    for ours, theirs in zip(train + heldout, corpus[0]):
+        assert ours.text == theirs.text and np.array_equal(ours.pcm, theirs.pcm)
+    phrases = {(item.text, item.voice) for item in train[18:]}
+    assert len(phrases) == 198, "22 phrases in each of 9 voices"
+    assert ("油温过高", "f1") in phrases and all(len(text) >= 1 for text, _ in phrases)
+
+
 def test_voices_in_both_parts_are_an_error():
     overlapping = config.load(None, ["data.heldout_voices=[f1, f3]"])
     with pytest.raises(ValueError, match=r"voices of data.train_voices: \['f1'\]"):
