@@ -27,6 +27,7 @@ from . import config as configuration
 from . import model as models
 from .config import Config
 from .features import Cmvn
+from .recogniser import Recogniser
 from .text import Vocabulary
 
 POSITION = "position"
@@ -101,7 +102,7 @@ def start_run(folder: str | Path, config: Config, vocabulary: Vocabulary, cmvn: 
     cmvn.save(folder / "cmvn.npy")
 
 
-def load_run(folder: str | Path) -> tuple[models.Transducer, Config, Vocabulary, Cmvn]:
+def load_run(folder: str | Path) -> tuple[Recogniser, Config, Vocabulary, Cmvn]:
     """The trained model of a folder, with all that belongs to it."""
     folder = Path(folder)
     weights = folder / "model.ckpt"
@@ -112,7 +113,7 @@ def load_run(folder: str | Path) -> tuple[models.Transducer, Config, Vocabulary,
     model = models.build(config, len(vocabulary))
     parameters = {item.name: item for item in model.get_parameters()}
     _assign(parameters, ms.load_checkpoint(str(weights)), weights)
-    return model, config, vocabulary, Cmvn.load(folder / "cmvn.npy")
+    return Recogniser(model), config, vocabulary, Cmvn.load(folder / "cmvn.npy")
 
 
 def _assign(parameters: dict[str, Parameter], values: dict[str, Parameter], path: Path) -> None:

@@ -30,6 +30,7 @@ class ConformerEncoder(nn.Cell):
                 f"model.subsampling must be one of {sorted(kinds)}, but got {config.subsampling!r}"
             )
         self.chunk_size, self.left_chunks = config.chunk_size, config.left_chunks
+        self.dim, self.heads, self.kernel = config.encoder_dim, config.heads, config.conv_kernel
         self.subsampling = kinds[config.subsampling](mels, config.encoder_dim)
         self.blocks = nn.CellList([ConformerBlock(config) for _ in range(config.blocks)])
         # The penalty per frame of distance, another in each head (ALiBi): the only notion of
@@ -37,7 +38,9 @@ class ConformerEncoder(nn.Cell):
         slopes = 2.0 ** (-8.0 * (np.arange(config.heads) + 1) / config.heads)
         self.slopes = Tensor(slopes.astype(np.float32).reshape(-1, 1, 1))
 
-    def construct(self, features: Tensor, frame_lengths: Tensor, keep: Tensor = None) -> Tensor:
+    def construct(
+        self, features: Tensor, frame_lengths: Tensor, keep: Tensor | None = None
+    ) -> Tensor:
         """Whole utterances. `keep` (4 blocks, B, 1, D) are the factors of dropout, if any."""
         x, _ = self.subsampling(features, self.subsampling.silence(features))
         bias = self._visible(x.shape[1]) + self._padding(x.shape[1], frame_lengths // SUBSAMPLING)
@@ -46,17 +49,29 @@ class ConformerEncoder(nn.Cell):
             x, _ = block(x, bias, None, scale)
         return x
 
-    def step(self, features: Tensor, cache: tuple) -> tuple[Tensor, tuple]:
-        """One more chunk, and what the next one needs; the first `cache` is `()`."""
-        history = cache[0] if cache else self.subsampling.silence(features)
-        x, history = self.subsampling(features, history)
-        caches = [history]
-        past = cache[1][0].shape[2] if cache else 0
-        bias = self._distance(past + x.shape[1])[:, past:]
+    def step(self, features: Tensor, frames: Tensor, past: Tensor, *cache: Tensor) -> tuple:
+        """A chunk of a stream: its frames, and the cache of the next chunk.
+
+        Only the first `frames` () int32 frames of the chunk count, and the last `past` () int32
+        of the remembered ones. `cache` begins as `empty_cache` and keeps its shapes.
+        """
+        x, history = self.subsampling(features, cache[0])
+        room, size = cache[1].shape[2], x.shape[1]
+        position = ops.arange(room + size)
+        hidden = ops.logical_or(position < room - past, position >= room + frames)
+        bias = self._distance(room + size)[:, room:] + HIDDEN * hidden.astype(self.slopes.dtype)
+        kept = (history,)
         for i, block in enumerate(self.blocks):
-            x, kept = block(x, bias, cache[1 + i] if cache else None)
-            caches.append(self._trim(kept))
-        return x, tuple(caches)
+            x, (keys, values, mixed) = block(x, bias, cache[1 + 3 * i : 4 + 3 * i])
+            kept = (*kept, keys[:, :, size:], values[:, :, size:], mixed)
+        return (x, *kept)
+
+    def empty_cache(self, room: int) -> tuple[Tensor, ...]:
+        """A cache for one stream that remembers `room` frames, at least one."""
+        keys = (1, self.heads, room, self.dim // self.heads)
+        shapes = [keys, keys, (1, self.kernel - 1, self.dim)] * len(self.blocks)
+        shapes.insert(0, (1, self.subsampling.history, self.subsampling.mels))
+        return tuple(ops.zeros(shape, self.slopes.dtype) for shape in shapes)
 
     def _visible(self, frames: int) -> Tensor:
         """(heads, T, T): the distance penalty, and HIDDEN where the chunk rule forbids a look."""
@@ -79,14 +94,6 @@ class ConformerEncoder(nn.Cell):
         """(B, 1, 1, T): HIDDEN behind the end of each utterance."""
         beyond = ops.arange(frames).astype(lengths.dtype) >= lengths.expand_dims(1)
         return HIDDEN * beyond.astype(self.slopes.dtype).expand_dims(1).expand_dims(1)
-
-    def _trim(self, kept: tuple) -> tuple:
-        """Keys and values of no more chunks than the next chunk sees."""
-        if self.left_chunks < 0:
-            return kept
-        keys, values, frames = kept
-        first = max(0, keys.shape[2] - self.left_chunks * self.chunk_size)
-        return keys[:, :, first:], values[:, :, first:], frames
 
 
 class StackSubsampling(nn.Cell):
@@ -146,7 +153,9 @@ class ConformerBlock(nn.Cell):
         self.second_feed_forward = FeedForward(dim, config.feed_forward)
         self.norm = nn.LayerNorm((dim,))
 
-    def construct(self, x: Tensor, bias: Tensor, cache: tuple = None, keep: Tensor = None):
+    def construct(
+        self, x: Tensor, bias: Tensor, cache: tuple | None = None, keep: Tensor | None = None
+    ):
         """x (B, T, D), bias of the scores; returns x and (keys, values, convolution inputs)."""
         x = x + 0.5 * _drop(self.feed_forward(x), keep, 0)
         heard, keys, values = self.attention(x, bias, cache)
@@ -183,7 +192,7 @@ class Attention(nn.Cell):
         self.scores = ops.BatchMatMul(transpose_b=True)
         self.mix = ops.BatchMatMul()
 
-    def construct(self, x: Tensor, bias: Tensor, cache: tuple = None):
+    def construct(self, x: Tensor, bias: Tensor, cache: tuple | None = None):
         batch, frames = x.shape[0], x.shape[1]
         parts = self.inputs(self.norm(x)).reshape((batch, frames, 3, self.heads, -1))
         queries, keys, values = parts.transpose((2, 0, 3, 1, 4))
@@ -208,7 +217,7 @@ class CausalConvolution(nn.Cell):
         self.inner_norm = nn.LayerNorm((dim,))
         self.output = nn.Dense(dim, dim)
 
-    def construct(self, x: Tensor, history: Tensor = None) -> tuple[Tensor, Tensor]:
+    def construct(self, x: Tensor, history: Tensor | None = None) -> tuple[Tensor, Tensor]:
         batch, frames = x.shape[0], x.shape[1]
         gated = ops.glu(self.inputs(self.norm(x)), -1)
         if history is None:

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """From encoder frames to characters: greedy, and a beam that adds up the ways to a prefix.
 
-The network is anything with the methods `encode`, `start`, `predict` and `join` of
-`model.Transducer`. All rows of a batch go through it together, in arrays of one size.
+All rows of a batch go through the network together, in arrays of one size.
 """
 
 from __future__ import annotations
@@ -13,39 +12,41 @@ import numpy as np
 
 from .config import Config
 from .conformer import SUBSAMPLING
-from .model import State
+from .recogniser import Recogniser, State
 from .text import BLANK
 
 Found = tuple[list[int], list[int]]  # ids, and the encoder frame that each was emitted at
 
 
 def decode(
-    model: object, features: np.ndarray, frame_lengths: np.ndarray, config: Config
+    recogniser: Recogniser, features: np.ndarray, frame_lengths: np.ndarray, config: Config
 ) -> list[Found]:
     """The ids and emission frames of each utterance, by the configured method."""
     options = config.decode
     if options.method == "greedy":
-        return greedy(model, features, frame_lengths, options.max_symbols)
+        return greedy(recogniser, features, frame_lengths, options.max_symbols)
     if options.method == "beam":
-        return beam(model, features, frame_lengths, options.beam, options.max_symbols)
+        return beam(recogniser, features, frame_lengths, options.beam, options.max_symbols)
     raise ValueError(f"decode.method must be 'greedy' or 'beam', but got {options.method!r}")
 
 
 def greedy(
-    model: object, features: np.ndarray, frame_lengths: np.ndarray, max_symbols: int = 3
+    recogniser: Recogniser, features: np.ndarray, frame_lengths: np.ndarray, max_symbols: int = 3
 ) -> list[Found]:
     """At each frame the best character, until it is blank or `max_symbols` are out."""
-    search = GreedySearch(model, len(features), max_symbols)
-    search.advance(model.encode(features, frame_lengths), frame_lengths // SUBSAMPLING)
+    search = GreedySearch(recogniser, len(features), max_symbols)
+    search.advance(recogniser.encode(features, frame_lengths), frame_lengths // SUBSAMPLING)
     return search.found
 
 
 class GreedySearch:
     """A greedy search that frames can be fed to piece by piece, for several streams at once."""
 
-    def __init__(self, model: object, rows: int, max_symbols: int):
-        self._model, self._max_symbols = model, max_symbols
-        self._outputs, self._state = model.predict(np.full(rows, BLANK), model.start(rows))
+    def __init__(self, recogniser: Recogniser, rows: int, max_symbols: int):
+        self._recogniser, self._max_symbols = recogniser, max_symbols
+        self._outputs, self._state = recogniser.predict(
+            np.full(rows, BLANK), recogniser.start(rows)
+        )
         self._time = 0
         self.found: list[Found] = [([], []) for _ in range(rows)]
 
@@ -54,7 +55,7 @@ class GreedySearch:
         for t in range(int(max(lengths, default=0))):
             live = t < lengths
             for _ in range(self._max_symbols):
-                best = self._model.join(frames[:, t], self._outputs).argmax(axis=1)
+                best = self._recogniser.join(frames[:, t], self._outputs).argmax(axis=1)
                 live = live & (best != BLANK)
                 if not live.any():
                     break
@@ -65,7 +66,7 @@ class GreedySearch:
         for row in np.flatnonzero(live):
             self.found[row][0].append(int(best[row]))
             self.found[row][1].append(self._time)
-        outputs, state = self._model.predict(best, self._state)
+        outputs, state = self._recogniser.predict(best, self._state)
         self._outputs = _where(live, outputs, self._outputs)
         self._state = tuple(_where(live, *pair) for pair in zip(state, self._state))
 
@@ -82,20 +83,20 @@ class Hypothesis:
 
 
 def beam(
-    model: object,
+    recogniser: Recogniser,
     features: np.ndarray,
     frame_lengths: np.ndarray,
     width: int = 4,
     max_symbols: int = 3,
 ) -> list[Found]:
     """The likeliest prefix among `width` that are kept at each frame."""
-    frames = model.encode(features, frame_lengths)
-    kept = beam_search(model, frames, frame_lengths // SUBSAMPLING, width, max_symbols)
+    frames = recogniser.encode(features, frame_lengths)
+    kept = beam_search(recogniser, frames, frame_lengths // SUBSAMPLING, width, max_symbols)
     return [(list(best.ids), list(best.frames)) for best, *_ in kept]
 
 
 def beam_search(
-    model: object, frames: np.ndarray, lengths: np.ndarray, width: int, max_symbols: int
+    recogniser: Recogniser, frames: np.ndarray, lengths: np.ndarray, width: int, max_symbols: int
 ) -> list[list[Hypothesis]]:
     """For each row of frames (B, T, D) its best prefixes, best first.
 
@@ -104,7 +105,7 @@ def beam_search(
     added. So with a width that drops nothing, the scores are exact sums over alignments.
     """
     batch = len(frames)
-    output, state = model.predict(np.full(1, BLANK), model.start(1))
+    output, state = recogniser.predict(np.full(1, BLANK), recogniser.start(1))
     root = Hypothesis((), (), 0.0, output[0], tuple(part[0] for part in state))
     kept = [[root] for _ in range(batch)]
     for t in range(int(max(lengths))):
@@ -115,20 +116,22 @@ def beam_search(
             flat = [(b, item) for b in rows for item in growing[b]]
             if not flat:
                 break
-            scores = _log_probs(model, frames[:, t], flat, batch * width)
+            scores = _log_probs(recogniser, frames[:, t], flat, batch * width)
             for (b, item), row in zip(flat, scores):
                 _merge(ended[b], item, item.score + row[BLANK])
             if round_number < max_symbols:
-                growing = _grow(model, t, flat, scores, ended, width, batch * width)
+                growing = _grow(recogniser, t, flat, scores, ended, width, batch * width)
         for b in rows:
             kept[b] = _best(ended[b].values(), width)
     return kept
 
 
-def _log_probs(model: object, frames: np.ndarray, flat: list, rows: int) -> np.ndarray:
+def _log_probs(recogniser: Recogniser, frames: np.ndarray, flat: list, rows: int) -> np.ndarray:
     picked = np.stack([frames[b] for b, _ in flat])
     outputs = np.stack([item.output for _, item in flat])
-    logits = model.join(_fill(picked, rows), _fill(outputs, rows))[: len(flat)].astype(np.float64)
+    logits = recogniser.join(_fill(picked, rows), _fill(outputs, rows))[: len(flat)].astype(
+        np.float64
+    )
     logits -= logits.max(axis=1, keepdims=True)
     return logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
 
@@ -142,7 +145,13 @@ def _merge(ended: dict, item: Hypothesis, score: float) -> None:
 
 
 def _grow(
-    model: object, t: int, flat: list, scores: np.ndarray, ended: dict, width: int, rows: int
+    recogniser: Recogniser,
+    t: int,
+    flat: list,
+    scores: np.ndarray,
+    ended: dict,
+    width: int,
+    rows: int,
 ) -> dict[int, list[Hypothesis]]:
     """The best prefixes one character longer, of those that can still be among the kept."""
     longer: dict[int, list] = {b: [] for b in ended}
@@ -164,7 +173,7 @@ def _grow(
     tokens = np.array([token for *_, token in chosen])
     states = zip(*(item.state for _, _, item, _ in chosen))
     state = tuple(_fill(np.stack(part), rows) for part in states)
-    outputs, state = model.predict(_fill(tokens, rows), state)
+    outputs, state = recogniser.predict(_fill(tokens, rows), state)
     grown: dict[int, list[Hypothesis]] = {b: [] for b in ended}
     for n, (b, score, item, token) in enumerate(chosen):
         parts = tuple(part[n] for part in state)

@@ -8,6 +8,7 @@ import numpy as np
 from .config import Config
 from .conformer import SUBSAMPLING
 from .decode import GreedySearch
+from .recogniser import Recogniser
 
 
 class StreamingDecoder:
@@ -17,18 +18,14 @@ class StreamingDecoder:
     frame see exactly the chunks that the stream keeps.
     """
 
-    def __init__(self, model: object, config: Config):
-        chunk = config.model.chunk_size
-        if chunk < 1:
-            raise ValueError(
-                f"streaming needs a model with chunks, but model.chunk_size is {chunk}: "
-                "it was trained to see whole utterances"
-            )
-        self._model = model
-        self._frames = chunk * SUBSAMPLING
-        self._search = GreedySearch(model, 1, config.decode.max_symbols)
+    def __init__(self, recogniser: Recogniser, config: Config):
+        self._recogniser = recogniser
+        self._frames = recogniser.chunk_size * SUBSAMPLING
         self._pending = np.zeros((0, config.features.mels), np.float32)
-        self._cache: tuple = ()
+        # Compile before the first speech comes in, not while it does.
+        recogniser.encode_chunk(self._pending, recogniser.open_stream())
+        self._stream = recogniser.open_stream()
+        self._search = GreedySearch(recogniser, 1, config.decode.max_symbols)
         self._frame_seconds = SUBSAMPLING * config.features.hop_ms / 1000
 
     def accept(self, features: np.ndarray) -> list[int]:
@@ -58,5 +55,5 @@ class StreamingDecoder:
 
     def _encode(self, count: int) -> None:
         chunk, self._pending = self._pending[:count], self._pending[count:]
-        frames, self._cache = self._model.encode_chunk(chunk[np.newaxis], self._cache)
+        frames = self._recogniser.encode_chunk(chunk, self._stream)
         self._search.advance(frames, np.array([frames.shape[1]]))

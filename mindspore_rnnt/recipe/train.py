@@ -16,6 +16,7 @@ from . import model as models
 from .checkpoint import Checkpoints, Position, start_run
 from .config import Config
 from .progress import Progress
+from .recogniser import Recogniser
 from .step import TrainStep
 
 
@@ -31,6 +32,7 @@ def run(config: Config, resume: bool = False) -> list[dict]:
     model = models.build(config, len(vocabulary)).set_train()
     per_epoch = -(-source.steps_per_epoch // config.optim.accumulate)
     total = per_epoch * config.train.epochs
+    recogniser = Recogniser(model)
     step = TrainStep(model, config, total, group)
 
     folder, settings = Path(config.train.output), config.train
@@ -56,7 +58,7 @@ def run(config: Config, resume: bool = False) -> list[dict]:
         if group.leads:
             if position.epoch % settings.evaluate_every == 0:
                 some = heldout[: settings.evaluate_utterances or None]
-                decoded = evaluate.decode_all(model, config, some, vocabulary, cmvn)
+                decoded = evaluate.decode_all(recogniser, config, some, vocabulary, cmvn)
                 row["cer"] = evaluate.scores(decoded, None)["cer"]
             row["seconds"] = round(time.perf_counter() - started, 1)
             checkpoints.save(position, is_best=_is_best(position.history))
