@@ -53,11 +53,12 @@ bool CheckUb(const char* api, const char* operand, const UbPlace& place, uint64_
   return InTensor(api, operand, place.address, extent, place.left);
 }
 
+// DataCopy wants GM addresses aligned to an element; DataCopyPad takes any byte.
 bool TouchGmBlocks(const char* api, const Stamp& stamp, const GmWindow& window,
-                   const Blocks& blocks, uint32_t element, bool write) {
-  if (window.place.offset % element != 0) {
+                   const Blocks& blocks, uint32_t gm_align, bool write) {
+  if (window.place.offset % gm_align != 0) {
     Report(Fault::kGmUnaligned, api, write ? "dst" : "src", "byte %llu, elements of %u",
-           static_cast<unsigned long long>(window.place.offset), element);
+           static_cast<unsigned long long>(window.place.offset), gm_align);
   }
   GmPlace place = window.place;
   for (uint32_t b = 0; b < blocks.count; ++b) {
@@ -70,14 +71,12 @@ bool TouchGmBlocks(const char* api, const Stamp& stamp, const GmWindow& window,
   return true;
 }
 
-// The bytes of one block in UB with its padding.
+// The bytes of one block in UB with its padding. What is not certain becomes NaN.
 void WritePadded(uint8_t* ub, const uint8_t* gm, const Blocks& blocks, uint32_t element,
                  const Padding& padding, uint32_t ub_bytes) {
   const uint32_t left = padding.left * element;
-  const uint32_t right_end = left + blocks.bytes + padding.right * element;
-  const uint8_t* fill = padding.enabled ? padding.value : gm;
-  const bool random = !padding.enabled && (padding.left != 0 || padding.right != 0);
-  if (random) {
+  const uint8_t* fill = padding.Asked() ? padding.value : gm;
+  if (padding.Random()) {
     std::memset(ub, 0xFF, ub_bytes);
   } else {
     for (uint32_t at = 0; at < left; at += element) std::memcpy(ub + at, fill, element);
@@ -85,11 +84,22 @@ void WritePadded(uint8_t* ub, const uint8_t* gm, const Blocks& blocks, uint32_t 
       std::memcpy(ub + at, fill, element);
     }
   }
-  // Behind an explicit padding the rest of the 32 bytes is not documented.
-  if (padding.enabled && padding.left + padding.right != 0) {
-    std::memset(ub + right_end, 0xFF, ub_bytes - right_end);
-  }
   std::memcpy(ub + left, gm, blocks.bytes);
+}
+
+bool CheckPadding(const char* api, uint32_t element, const Padding& padding) {
+  if (padding.left * element > kMaxPaddingBytes || padding.right * element > kMaxPaddingBytes) {
+    Report(Fault::kDataCopyLimit, api, "padding", "%u and %u elements, at most 32 bytes each",
+           padding.left, padding.right);
+    return false;
+  }
+  bool zero = true;
+  for (uint8_t byte : padding.value) zero = zero && byte == 0;
+  if (element == 8 && !zero) {
+    Report(Fault::kDataCopyLimit, api, "paddingValue", "64-bit data can be padded with %d only", 0);
+    return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -104,30 +114,21 @@ uint32_t WholeBlocks(const char* api, uint64_t bytes) {
 }
 
 void CopyIn(const char* api, const UbPlace& dst, const GmWindow& src, uint32_t element,
-            const Blocks& blocks, const Padding& padding) {
+            uint32_t gm_align, const Blocks& blocks, const Padding& padding) {
   if (!CheckBlocks(api, blocks, element)) return;
-  if (padding.left * element > kMaxPaddingBytes || padding.right * element > kMaxPaddingBytes) {
-    Report(Fault::kDataCopyLimit, api, "padding", "%u and %u elements, at most 32 bytes each",
-           padding.left, padding.right);
-    return;
-  }
+  if (!CheckPadding(api, element, padding)) return;
   const uint32_t ub_bytes = UbBytes(blocks, element, padding);
   const uint64_t pitch = ub_bytes + uint64_t{blocks.ub_gap} * kBlockBytes;
   if (!CheckUb(api, "dst", dst, (blocks.count - 1) * pitch + ub_bytes)) return;
   const Stamp stamp = g_core->clocks.Issue(kPipeMte2);
-  if (!TouchGmBlocks(api, stamp, src, blocks, element, false)) return;
+  if (!TouchGmBlocks(api, stamp, src, blocks, gm_align, false)) return;
   if (g_core->checks) {
-    const bool random = padding.documented && !padding.enabled && (padding.left || padding.right);
-    const uint32_t left = random ? padding.left * element : 0;
-    const uint32_t known = random ? blocks.bytes : ub_bytes;
     for (uint32_t b = 0; b < blocks.count; ++b) {
       const uint32_t at = dst.address + static_cast<uint32_t>(b * pitch);
       TouchRange(api, "dst", at, ub_bytes, true, stamp);
-      // Undocumented bytes count as never written.
-      if (random) {
-        g_core->ForgetContents(at, at + ub_bytes);
-        TouchRange(api, "dst", at + left, known, true, stamp);
-      }
+      if (!padding.Random()) continue;
+      g_core->ForgetContents(at, at + ub_bytes);
+      TouchRange(api, "dst", at + padding.left * element, blocks.bytes, true, stamp);
     }
   }
   uint8_t* ub = g_core->ub + dst.address;
@@ -141,13 +142,13 @@ void CopyIn(const char* api, const UbPlace& dst, const GmWindow& src, uint32_t e
 }
 
 void CopyOut(const char* api, const GmWindow& dst, const UbPlace& src, uint32_t element,
-             const Blocks& blocks) {
+             uint32_t gm_align, const Blocks& blocks) {
   if (!CheckBlocks(api, blocks, element)) return;
   const uint32_t ub_bytes = RoundUp(blocks.bytes);
   const uint64_t pitch = ub_bytes + uint64_t{blocks.ub_gap} * kBlockBytes;
   if (!CheckUb(api, "src", src, (blocks.count - 1) * pitch + blocks.bytes)) return;
   const Stamp stamp = g_core->clocks.Issue(kPipeMte3);
-  if (!TouchGmBlocks(api, stamp, dst, blocks, element, true)) return;
+  if (!TouchGmBlocks(api, stamp, dst, blocks, gm_align, true)) return;
   if (g_core->checks) {
     for (uint32_t b = 0; b < blocks.count; ++b) {
       TouchRange(api, "src", src.address + static_cast<uint32_t>(b * pitch), blocks.bytes, false,

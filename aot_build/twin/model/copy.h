@@ -29,23 +29,27 @@ struct Blocks {
   uint32_t ub_gap;
 };
 
-// What DataCopyPad writes around a block in UB, up to the next multiple of 32 bytes:
-// enabled: `value`; no padding asked for: the block's first element; otherwise nothing certain.
+// What DataCopyPad writes around a block in UB, up to the next multiple of 32 bytes. Nothing asked
+// for on either side: the block's first element. Otherwise `value` if enabled, else nothing
+// certain.
 struct Padding {
-  bool documented = false;  // DataCopyPad; DataCopy has whole blocks only
   bool enabled = false;
   uint8_t left = 0, right = 0;  // elements
   uint8_t value[8] = {};
+
+  bool Asked() const { return left != 0 || right != 0; }
+  bool Random() const { return Asked() && !enabled; }
 };
 
 // DataCopy's count of bytes, rounded down to 32 as the hardware does, with a fault if that loses
 // some.
 uint32_t WholeBlocks(const char* api, uint64_t bytes);
 
+// `gm_align`: what GM addresses are multiples of, in bytes.
 void CopyIn(const char* api, const UbPlace& dst, const GmWindow& src, uint32_t element,
-            const Blocks& blocks, const Padding& padding);
+            uint32_t gm_align, const Blocks& blocks, const Padding& padding);
 void CopyOut(const char* api, const GmWindow& dst, const UbPlace& src, uint32_t element,
-             const Blocks& blocks);
+             uint32_t gm_align, const Blocks& blocks);
 void CopyInside(const char* api, const UbPlace& dst, const UbPlace& src, uint32_t count,
                 uint32_t bytes, uint32_t src_gap, uint32_t dst_gap);
 

@@ -233,4 +233,13 @@ bool CheckOverlap(const char* api, const View& dst, const View& src, const Lanes
   return false;
 }
 
+bool CheckApart(const char* api, uint32_t address, uint64_t bytes, const View& src,
+                const Lanes& lanes) {
+  const uint64_t src_end = src.address + Extent(src, lanes);
+  if (!g_core->checks || address + bytes <= src.address || src_end <= address) return true;
+  Report(Fault::kUbOverlap, api, src.name, "it overlaps dst at %s",
+         g_core->Describe(address).c_str());
+  return false;
+}
+
 }  // namespace twin

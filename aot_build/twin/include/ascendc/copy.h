@@ -33,20 +33,21 @@ namespace AscendC {
 template <typename T>
 void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const uint32_t count) {
   const uint32_t bytes = twin::WholeBlocks("DataCopy", uint64_t{count} * sizeof(T));
-  twin::CopyIn("DataCopy", twin::PlaceOf(dst), twin::WindowOf(src), sizeof(T), {1, bytes, 0, 0},
-               {});
+  twin::CopyIn("DataCopy", twin::PlaceOf(dst), twin::WindowOf(src), sizeof(T), sizeof(T),
+               {1, bytes, 0, 0}, {});
 }
 
 template <typename T>
 void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const uint32_t count) {
   const uint32_t bytes = twin::WholeBlocks("DataCopy", uint64_t{count} * sizeof(T));
-  twin::CopyOut("DataCopy", twin::WindowOf(dst), twin::PlaceOf(src), sizeof(T), {1, bytes, 0, 0});
+  twin::CopyOut("DataCopy", twin::WindowOf(dst), twin::PlaceOf(src), sizeof(T), sizeof(T),
+                {1, bytes, 0, 0});
 }
 
 template <typename T>
 void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src,
               const DataCopyParams& repeatParams) {
-  twin::CopyIn("DataCopy", twin::PlaceOf(dst), twin::WindowOf(src), sizeof(T),
+  twin::CopyIn("DataCopy", twin::PlaceOf(dst), twin::WindowOf(src), sizeof(T), sizeof(T),
                {repeatParams.blockCount, repeatParams.blockLen * twin::kBlockBytes,
                 repeatParams.srcStride * twin::kBlockBytes, repeatParams.dstStride},
                {});
@@ -55,7 +56,7 @@ void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src,
 template <typename T>
 void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src,
               const DataCopyParams& repeatParams) {
-  twin::CopyOut("DataCopy", twin::WindowOf(dst), twin::PlaceOf(src), sizeof(T),
+  twin::CopyOut("DataCopy", twin::WindowOf(dst), twin::PlaceOf(src), sizeof(T), sizeof(T),
                 {repeatParams.blockCount, repeatParams.blockLen * twin::kBlockBytes,
                  repeatParams.dstStride * twin::kBlockBytes, repeatParams.srcStride});
 }
@@ -85,8 +86,7 @@ void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src,
   padding.left = padParams.leftPadding;
   padding.right = padParams.rightPadding;
   std::memcpy(padding.value, &padParams.paddingValue, sizeof(T));
-  padding.documented = true;
-  twin::CopyIn("DataCopyPad", twin::PlaceOf(dst), twin::WindowOf(src), sizeof(T),
+  twin::CopyIn("DataCopyPad", twin::PlaceOf(dst), twin::WindowOf(src), sizeof(T), 1,
                {dataCopyParams.blockCount, dataCopyParams.blockLen, dataCopyParams.srcStride,
                 dataCopyParams.dstStride},
                padding);
@@ -96,7 +96,7 @@ template <typename T>
 void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src,
                  const DataCopyExtParams& dataCopyParams) {
   static_assert(twin::kCopyable<T>, "data_type: 1, 2, 4 or 8 bytes");
-  twin::CopyOut("DataCopyPad", twin::WindowOf(dst), twin::PlaceOf(src), sizeof(T),
+  twin::CopyOut("DataCopyPad", twin::WindowOf(dst), twin::PlaceOf(src), sizeof(T), 1,
                 {dataCopyParams.blockCount, dataCopyParams.blockLen, dataCopyParams.dstStride,
                  dataCopyParams.srcStride});
 }

@@ -75,6 +75,10 @@ bool TouchView(const char* api, const View& view, const Lanes& lanes, bool write
 bool CheckOverlap(const char* api, const View& dst, const View& src, const Lanes& lanes,
                   bool accumulates);
 
+// For instructions whose destination [address, address + bytes) must not meet the source at all.
+bool CheckApart(const char* api, uint32_t address, uint64_t bytes, const View& src,
+                const Lanes& lanes);
+
 // Executes now or, in deferred mode, later.
 template <typename Work>
 void Execute(Pipe pipe, Work work) {

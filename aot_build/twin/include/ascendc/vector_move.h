@@ -105,6 +105,7 @@ void Brcb(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint8_t re
   }
   uint8_t* ub = twin::g_core->ub;
   const uint32_t s = src.TwinAddress();
+  if (!twin::CheckApart("Brcb", s, repeatTime * kBlocks * sizeof(T), d, lanes)) return;
   twin::Execute(twin::kPipeV, [=] {
     const uint32_t per_block = d.PerBlock();
     for (uint32_t r = 0; r < lanes.repeats; ++r) {
@@ -142,6 +143,10 @@ void Gather(const LocalTensor<T>& dst, const LocalTensor<T>& src,
         return;
       }
       if (!twin::InTensor("Gather", "src", at, sizeof(T), s + left > at ? s + left - at : 0)) {
+        return;
+      }
+      if (at + sizeof(T) > d && at < d + count * sizeof(T)) {
+        twin::Report(twin::Fault::kUbOverlap, "Gather", "src", "element %u lies in dst", i);
         return;
       }
       twin::TouchRange("Gather", "src", at, sizeof(T), false, stamp);

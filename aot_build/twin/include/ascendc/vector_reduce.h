@@ -35,6 +35,14 @@ T FoldLanes(const T* values, uint32_t count, Fold fold, bool sequential) {
   return static_cast<T>(work[0]);
 }
 
+// A result whose lanes are all switched off is not written.
+inline bool AnyLane(const Lanes& lanes, uint32_t repeat, uint32_t first, uint32_t count) {
+  for (uint32_t lane = first; lane < first + count; ++lane) {
+    if (lanes.Lane(repeat, lane)) return true;
+  }
+  return false;
+}
+
 inline bool CheckStrides(const char* api, int64_t dst_repeat, int64_t block, int64_t src_repeat) {
   const bool good = dst_repeat >= 0 && dst_repeat <= 65535 && block >= 0 && block <= 65535 &&
                     src_repeat >= 0 && src_repeat <= 65535;
@@ -60,9 +68,18 @@ void Reduce(Op op, Fold fold, const AscendC::LocalTensor<T>& dst, uint32_t dst_s
   const uint64_t extent =
       static_cast<uint64_t>(lanes.repeats - 1) * dst_stride_bytes + results * sizeof(T);
   if (!InTensor(api, "dst", d, extent, dst.TwinBytes())) return;
+  CheckApart(api, d, extent, src, lanes);
   if (g_core->checks) {
     for (uint32_t r = 0; r < lanes.repeats; ++r) {
-      TouchRange(api, "dst", d + r * dst_stride_bytes, results * sizeof(T), true, stamp);
+      const uint32_t at = d + r * dst_stride_bytes;
+      if (lanes.prefix && lanes.Active(r) == lanes.per_repeat) {
+        TouchRange(api, "dst", at, results * sizeof(T), true, stamp);
+        continue;
+      }
+      for (uint32_t i = 0; i < results; ++i) {
+        if (!AnyLane(lanes, r, i * per_result, per_result)) continue;
+        TouchRange(api, "dst", at + i * sizeof(T), sizeof(T), true, stamp);
+      }
     }
   }
   const bool sequential = g_machine.options.reduce_order == 1;
