@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""python -m mindspore_rnnt bench: loss and gradient against what else there is, in one run.
+
+Every contender gets the same problem, the same threads and a warm-up, is waited for, and includes
+its log-softmax. Ours reads packed logits; torchaudio has padded ones only and gets them padded.
+"""
+
+import argparse
+from pathlib import Path
+
+from .config import BenchConfig
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser("python -m mindspore_rnnt bench", description=__doc__)
+    parser.add_argument("--config", type=Path, help="a YAML file like configs/bench.yaml")
+    parser.add_argument("--output", type=Path, help="folder for tables and plots")
+    options = parser.parse_args(arguments)
+    config = BenchConfig.load(options.config)
+    from .run import run
+
+    run(config, options.output or Path(config.output))
+    return 0

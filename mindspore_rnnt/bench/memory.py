@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Peak memory of one call beside its logits, in a process of its own.
+
+python -m mindspore_rnnt.bench.memory <form> <mode> <B> <T> <U> <V> prints it in bytes.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from .problems import Problem, uniform
+
+FORMS = ("two-op", "fused", "evaluation")
+MODES = ("pynative", "jit", "graph")
+
+
+def peak_bytes(problem: Problem, form: str, mode: str) -> int:
+    """The most memory beside the logits while loss and gradient (or the loss alone) are made."""
+    (T, U), B = problem.lengths[0], len(problem.lengths)
+    command = [sys.executable, "-m", __name__, form, mode, *map(str, (B, T, U, problem.V))]
+    child = subprocess.run(command, capture_output=True, text=True)
+    if child.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)} failed:\n{child.stderr}")
+    return int(child.stdout.split()[-1])
+
+
+def _child(form, mode, problem):
+    import mindspore as ms
+
+    from .contenders import our_call, our_inputs
+
+    if mode == "graph":
+        ms.set_context(mode=ms.GRAPH_MODE)
+    call = our_call(form, "pynative" if mode == "pynative" else "jit")
+    call(*our_inputs(uniform(1, 2, 1, problem.V)))  # what is loaded and compiled once
+    inputs = our_inputs(problem)
+    ms.runtime.synchronize()
+    Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
+    before = _status("VmRSS")
+    result = call(*inputs)
+    ms.runtime.synchronize()
+    del result
+    return _status("VmHWM") - before
+
+
+def _status(key):
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(key):
+            return int(line.split()[1]) * 1024
+    raise RuntimeError(f"/proc/self/status has no {key}")
+
+
+if __name__ == "__main__":
+    print(_child(sys.argv[1], sys.argv[2], uniform(*map(int, sys.argv[3:]))))

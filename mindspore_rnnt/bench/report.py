@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results as results.csv, results.md and PNGs."""
+
+from __future__ import annotations
+
+import csv
+import os
+import platform
+from dataclasses import dataclass
+from pathlib import Path
+
+from .. import __version__, native
+from ..requirements import mindspore_version
+from .timing import Timing
+
+COLUMNS = ("section", "problem", "dtype", "threads", "contender", "ms", "low", "high", "rounds")
+
+
+@dataclass
+class Row:
+    section: str  # sizes, librispeech, profile, or what is swept
+    problem: str
+    dtype: str
+    threads: int
+    contender: str
+    timing: Timing
+    x: int = 0  # the swept value
+
+
+class Report:
+    def __init__(self, output: Path):
+        self.output = output
+        self.rows: list[Row] = []
+        self.peaks: list[tuple[str, str, str, int, float]] = []  # problem, form, mode, bytes, S
+        output.mkdir(parents=True, exist_ok=True)
+
+    def add(self, section, problem, threads, timings, x=0):
+        for contender, timing in timings.items():
+            self.rows.append(
+                Row(section, problem.name, problem.dtype, threads, contender, timing, x)
+            )
+        print(self._table(self.rows[-len(timings) :]), flush=True)
+
+    def add_peak(self, problem, form, mode, peak):
+        self.peaks.append((problem.name, form, mode, peak, peak / problem.bytes))
+        print(f"{problem.name} {form} {mode}: {peak / problem.bytes:.3f} S", flush=True)
+
+    def write(self):
+        with (self.output / "results.csv").open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(COLUMNS)
+            for r in self.rows:
+                t = r.timing
+                ms = [f"{1e3 * value:.4f}" for value in (t.median, t.low, t.high)]
+                writer.writerow(
+                    [r.section, r.problem, r.dtype, r.threads, r.contender, *ms, t.rounds]
+                )
+        (self.output / "results.md").write_text(self._markdown())
+        self._plot()
+
+    def _markdown(self):
+        parts = [
+            "# mindspore_rnnt bench",
+            f"mindspore_rnnt {__version__}, MindSpore {mindspore_version()}, {_processor()}, "
+            f"{os.cpu_count()} CPUs, SIMD level {native.cpu_level()}. Medians, in brackets the "
+            "quartiles; 'x torchaudio' and 'x stream' compare with the same table's rows.",
+        ]
+        groups = {}
+        for row in self.rows:
+            groups.setdefault((row.section, row.problem, row.dtype, row.threads), []).append(row)
+        parts += [self._table(rows) for rows in groups.values()]
+        if self.peaks:
+            lines = ["| problem | form | mode | peak beside the logits |", "|---|---|---|---|"]
+            lines += [
+                f"| {name} | {form} | {mode} | {peak / 2**20:.0f} MiB = {share:.3f} S |"
+                for name, form, mode, peak, share in self.peaks
+            ]
+            parts.append("\n".join(lines))
+        return "\n\n".join(parts) + "\n"
+
+    @staticmethod
+    def _table(rows):
+        first = rows[0]
+        of = {row.contender: row.timing.median for row in rows}
+        lines = [
+            f"{first.section}: {first.problem}, {first.dtype}, {first.threads} threads\n",
+            "| contender | ms | torchaudio takes | of a 3 S stream |",
+            "|---|---|---|---|",
+        ]
+        for row in rows:
+            t = row.timing
+            faster = f"{of['torchaudio'] / t.median:.1f}x" if "torchaudio" in of else ""
+            stream = f"{t.median / of['stream']:.2f}x" if "stream" in of else ""
+            spread = f"{1e3 * t.median:.2f} ({1e3 * t.low:.2f} - {1e3 * t.high:.2f})"
+            lines.append(f"| {row.contender} | {spread} | {faster} | {stream} |")
+        return "\n".join(lines)
+
+    def _plot(self):
+        sweeps = sorted({row.section for row in self.rows if row.x})
+        if not sweeps:
+            return
+        import matplotlib
+
+        matplotlib.use("Agg")
+        import matplotlib.pyplot as plt
+
+        figure, axes = plt.subplots(1, len(sweeps), figsize=(4 * len(sweeps), 3.6), squeeze=False)
+        for axis, section in zip(axes[0], sweeps):
+            rows = [row for row in self.rows if row.section == section]
+            for contender in dict.fromkeys(row.contender for row in rows):
+                points = sorted(
+                    (row.x, 1e3 * row.timing.median) for row in rows if row.contender == contender
+                )
+                axis.plot(*zip(*points), marker="o", label=contender)
+            axis.set(xlabel=section, yscale="log", ylabel="ms")
+            axis.grid(alpha=0.3)
+        axes[0][-1].legend(fontsize="small")
+        figure.tight_layout()
+        figure.savefig(self.output / "scaling.png", dpi=120)
+        plt.close(figure)
+
+
+def _processor():
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.split(":")[1].strip()
+    return platform.machine()
