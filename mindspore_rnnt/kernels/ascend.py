@@ -8,11 +8,12 @@ import atexit
 import os
 import shutil
 import tempfile
+import warnings
 from contextlib import contextmanager
 from functools import lru_cache
 
 from ..native import library_path
-from ..opp import require_package
+from ..opp import VARIABLE, came_too_late, require_package
 from .primitive import AotPrimitive
 from .signatures import Signature
 
@@ -21,6 +22,14 @@ _CACHE_VARIABLE = "MS_COMPILER_CACHE_PATH"
 
 def create_op(signature: Signature, bprop) -> AotPrimitive:
     package = require_package()
+    if came_too_late(package):
+        warnings.warn(
+            f"CANN's operators were loaded before those of {package} were in {VARIABLE}, so the "
+            "next call may not find them. Import mindspore_rnnt before the first operator runs on "
+            "the NPU, or export the variable in the shell.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
     if "ASCEND_OPP_PATH" not in os.environ:
         raise RuntimeError(
             "For 'rnnt_loss', ASCEND_OPP_PATH must be set before MindSpore is imported, but it is "

@@ -124,6 +124,12 @@ def test_our_callback_folder_does_not_stay_in_the_environment(on_ascend):
     assert "MS_COMPILER_CACHE_PATH" not in os.environ
 
 
+def test_a_package_that_came_too_late_is_told(on_ascend):
+    on_ascend.setattr(ascend, "came_too_late", lambda package: True)
+    with pytest.warns(RuntimeWarning, match="Import mindspore_rnnt before the first operator"):
+        ascend.create_op(SIGNATURES["RnntScaleGrad"], bprop)
+
+
 def test_without_a_package_the_error_names_the_command(on_ascend):
     on_ascend.delenv("ASCEND_CUSTOM_OPP_PATH")
     with pytest.raises(RuntimeError, match="'make ascend'"):

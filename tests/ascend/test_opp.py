@@ -67,6 +67,25 @@ def test_without_a_package_the_error_names_the_command(no_ascend):
     assert str(opp.package_path()) in str(error.value)
 
 
+@pytest.mark.parametrize(
+    "loaded, late",
+    [
+        ([], False),
+        (["/cann/lib64/libopapi.so"], True),
+        (["/cann/lib64/libopapi_math.so", "{package}/op_api/lib/libcust_opapi.so"], False),
+        (["/cann/lib64/libopapi.so", "/other/op_api/lib/libcust_opapi.so"], True),
+    ],
+)
+def test_tells_when_cann_read_the_variable_before_us(tmp_path, loaded, late):
+    package = tmp_path / "package"
+    lines = ["7f00-7f01 rw-p 00000000 00:00 0"]
+    lines += [f"7f01-7f02 r-xp 0 08:01 42  {path.format(package=package)}" for path in loaded]
+    maps = tmp_path / "maps"
+    maps.write_text("\n".join(lines))
+    assert opp.came_too_late(package, maps) is late
+    assert not opp.came_too_late(package), "this process has loaded nothing of CANN"
+
+
 def test_importing_mindspore_rnnt_exposes_the_package(tmp_path):
     """CANN and MindSpore read the variable once, so it must stand before either is asked."""
     code = (
