@@ -11,7 +11,7 @@ import mindspore as ms
 import numpy as np
 from mindspore import Tensor, amp, nn
 
-from ..functional import rnnt_loss
+from .. import JoinerRNNTLoss, PackedJoiner, RNNTLoss, packed_indices, rnnt_loss
 from .cases import Case, evaluate, loss_cell
 
 ROUNDING = {"float32": 0.0, "float16": 1e-3, "bfloat16": 8e-3}  # of a gradient to its dtype
@@ -148,7 +148,35 @@ def mixed_precision(device: str, quick: bool) -> Iterator[Result]:
     yield Result("AMP", "O2 with loss scale 1024", error < 5e-3, f"{error:.1e} of the largest")
 
 
-CHECKS = (parity, limits, determinism, modes, mixed_precision)
+def chunked_joiner(device: str, quick: bool) -> Iterator[Result]:
+    """JoinerRNNTLoss with several chunks against RNNTLoss on the joiner's logits."""
+    lengths = np.array([[9, 4], [7, 0], [5, 6]], np.int32)
+    T, U = lengths.T
+    rng = np.random.default_rng(4)
+    targets = Tensor(rng.integers(1, 30, (3, 6)), ms.int32)
+    rows = [Tensor(x) for x in packed_indices(T, U)]
+    joiner = PackedJoiner(16, 12, 24, 30)
+    whole = RNNTLoss(blank=0)
+    chunked = JoinerRNNTLoss(joiner, memory_budget=16_000, blank=0)
+
+    def unchunked(encoder_out, predictor_out):
+        logits = joiner(encoder_out, predictor_out, *rows)
+        return whole(logits, targets, Tensor(T), Tensor(U))
+
+    def in_chunks(encoder_out, predictor_out):
+        return chunked(encoder_out, predictor_out, targets, Tensor(T), Tensor(U), *rows)
+
+    inputs = [Tensor(rng.standard_normal(s), ms.float32) for s in ((3, 9, 16), (3, 7, 12))]
+    results = []
+    for function in (unchunked, in_chunks):
+        loss, gradients = ms.value_and_grad(function, (0, 1), joiner.trainable_params())(*inputs)
+        results.append([loss, *gradients[0], *gradients[1]])
+    error = max(_relative(a.asnumpy(), b.asnumpy()) for a, b in zip(*results))
+    limit = 1e-5 if device == "CPU" else 1e-3  # its matrix products are rounded
+    yield Result("chunked", "JoinerRNNTLoss, 3 samples", error <= limit, f"{error:.1e} in norm")
+
+
+CHECKS = (parity, limits, determinism, modes, mixed_precision, chunked_joiner)
 
 
 def offsets_beyond_int32(device: str, T: int, U: int, V: int) -> Result:
@@ -195,6 +223,10 @@ def _error(got, expected):
     with np.errstate(invalid="ignore"):
         error = np.where(same, 0.0, np.abs(got - expected))
     return float(np.where(np.isnan(error), np.inf, error).max(initial=0.0))
+
+
+def _relative(got, expected):
+    return float(np.linalg.norm(got - expected) / np.linalg.norm(expected))
 
 
 def _same(what, first, second):

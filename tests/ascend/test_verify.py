@@ -37,6 +37,7 @@ def test_the_cpu_passes_and_reports(tmp_path):
         "| same bits | a sample alone | passed |",
         "| same bits | GRAPH_MODE, two operators | passed |",
         "| modes | double backward | passed | refused |",
+        "| chunked | JoinerRNNTLoss, 3 samples | passed |",
         "| AMP | O2 with loss scale 1024 | passed |",
         "| (4, 200, 50, 50) float32 V=50, fused | 8.2 |",
     ):
