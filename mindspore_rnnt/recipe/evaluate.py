@@ -18,10 +18,12 @@ from .decode import decode
 from .features import Cmvn, LogMel
 from .grammar import Grammar, load_grammar
 from .metrics import CharErrorRate, SentenceAccuracy, SlotAccuracy
+from .recogniser import Recogniser
 from .text import Vocabulary
 from .ticket import TicketParser
 
 CLEAN = "clean"
+SHAPES = 2  # padded lengths of held-out batches: decoding is cheap, compiling is not
 
 
 @dataclass(frozen=True)
@@ -39,13 +41,13 @@ def run(folder: str | Path, config: Config | None = None, by_voice: bool = False
     Returns the rows of the table; `evaluation.json`, `*.png` appear in the folder.
     """
     folder = Path(folder)
-    model, saved, vocabulary, cmvn = load_run(folder)
+    recogniser, saved, vocabulary, cmvn = load_run(folder)
     config = config or saved
     _, heldout, _ = dataset.load(config)
     grammar = None if config.data.train else load_grammar(config.data.grammar)
     results = {
         CLEAN if snr is None else f"{snr:g} dB": decode_all(
-            model, config, heldout, vocabulary, cmvn, snr
+            recogniser, config, heldout, vocabulary, cmvn, snr
         )
         for snr in (None, *config.evaluate.snr_db)
     }
@@ -62,7 +64,7 @@ def run(folder: str | Path, config: Config | None = None, by_voice: bool = False
 
 
 def decode_all(
-    model: object,
+    recogniser: Recogniser,
     config: Config,
     heldout: Sequence[Utterance],
     vocabulary: Vocabulary,
@@ -72,11 +74,11 @@ def decode_all(
     """Every held-out utterance decoded, clean or with noise at one ratio, in a fixed order."""
     extractor = LogMel(config.features)
     frames = np.array([extractor.num_frames(item.samples) for item in heldout])
-    shapes = dataset.padded_shapes(frames, config.data.buckets)
+    shapes = dataset.padded_shapes(frames, SHAPES)
     seconds = dataset.SUBSAMPLING * config.features.hop_ms / 1000
     decoded = []
     for batch in dataset.heldout_batches(config, heldout, cmvn, shapes, snr_db):
-        found = decode(model, batch["features"], batch["frame_lengths"], config)
+        found = decode(recogniser, batch["features"], batch["frame_lengths"], config)
         for utterance, (ids, times) in zip(batch["utterances"], found):
             when = tuple((int(time) + 1) * seconds for time in times)
             decoded.append(Decoded(utterance, vocabulary.decode(ids), when))

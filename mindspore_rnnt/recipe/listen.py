@@ -26,11 +26,11 @@ MICROPHONE = "-"  # raw int16 on stdin: `arecord -t raw -f S16_LE -r 16000 | ...
 
 def run(folder: str | Path, wav: str) -> dict:
     """Print characters as they are recognised, then the work order; returns both and the speed."""
-    model, config, vocabulary, cmvn = load_run(folder)
+    recogniser, config, vocabulary, cmvn = load_run(folder)
     rate = config.features.sample_rate
     size = rate * PIECE_MS // 1000
     audio = _standard_input(size) if wav == MICROPHONE else _pieces(read_any(wav, rate), size)
-    stream, decoder = FeatureStream(LogMel(config.features)), StreamingDecoder(model, config)
+    stream, decoder = FeatureStream(LogMel(config.features)), StreamingDecoder(recogniser, config)
     text, samples, busy = "", 0, 0.0
     for piece in audio:
         start = time.perf_counter()

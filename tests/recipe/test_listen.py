@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a file or a pipe to text and work order: the stream finds what the whole file gives."""
+
+import io
+import json
+from types import SimpleNamespace
+
+import mindspore as ms
+import numpy as np
+import pytest
+import soundfile
+from scipy.signal import resample_poly
+
+from mindspore_rnnt.recipe import checkpoint, config, dataset, listen, model
+from mindspore_rnnt.recipe.decode import decode
+from mindspore_rnnt.recipe.features import Cmvn, LogMel
+from mindspore_rnnt.recipe.synth import speak_corpus
+
+OVERRIDES = [
+    "data.train_utterances=2",
+    "data.heldout_utterances=1",
+    "model.encoder_dim=16",
+    "model.feed_forward=16",
+    "model.predictor_dim=16",
+    "model.joiner_dim=16",
+    "model.blocks=1",
+]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A folder with a model of random weights, its held-out utterance and what it hears in it."""
+    folder = tmp_path_factory.mktemp("run")
+    settings = config.load(None, OVERRIDES)
+    train, (heldout,), vocabulary = speak_corpus(settings)
+    extractor = LogMel(settings.features)
+    cmvn = Cmvn.of(extractor(item.audio()) for item in train)
+    ms.set_seed(1)
+    network = model.build(settings, len(vocabulary))
+    checkpoint.start_run(folder, settings, vocabulary, cmvn)
+    ms.save_checkpoint(network, str(folder / "model.ckpt"))
+    loaded = checkpoint.load_run(folder)
+    recogniser = loaded[0]
+    features = cmvn(extractor(heldout.audio()))
+    padded, lengths = dataset.pad([features], dataset.shape_of(len(features), []))
+    ((ids, _),) = decode(recogniser, padded, lengths, settings)
+    return loaded, heldout, vocabulary.decode(ids)
+
+
+def test_a_wav_file_gives_what_the_whole_utterance_gives(trained, tmp_path, capsys, monkeypatch):
+    loaded, utterance, expected = trained
+    monkeypatch.setattr(listen, "load_run", lambda folder: loaded)  # compiled once for all tests
+    soundfile.write(tmp_path / "a.wav", utterance.pcm, 16000)
+    heard = listen.run("any", str(tmp_path / "a.wav"))
+    shown = capsys.readouterr().out
+    print(shown)
+    assert len(expected) > 0
+    assert heard["text"] == expected
+    assert heard["order"]["understood"] is False and heard["order"]["text"] == expected
+    assert heard["real_time_factor"] > 0
+    assert shown.startswith(expected + "\n{")
+    assert json.loads(shown[shown.index("{") : shown.rindex("}") + 1]) == heard["order"]
+    assert "real-time factor" in shown
+
+
+def test_a_pipe_gives_the_same_as_the_file(trained, monkeypatch):
+    loaded, utterance, expected = trained
+    monkeypatch.setattr(listen, "load_run", lambda folder: loaded)
+    odd = utterance.pcm.astype("<i2").tobytes() + b"\x01"
+    monkeypatch.setattr(listen.sys, "stdin", SimpleNamespace(buffer=io.BytesIO(odd)))
+    assert listen.run("any", "-")["text"] == expected
+
+
+def test_any_rate_and_channels_are_read(tmp_path):
+    tone = 0.3 * np.sin(2 * np.pi * 300 * np.arange(44100) / 44100)
+    soundfile.write(tmp_path / "cd.wav", np.stack([tone, tone], axis=1), 44100, subtype="FLOAT")
+    audio = listen.read_any(tmp_path / "cd.wav", 16000)
+    expected = resample_poly(tone, 160, 441)
+    assert audio.dtype == np.float32 and len(audio) == 16000
+    error = np.abs(audio - expected).max()
+    print("max error", error)
+    assert error < 1e-6
+
+
+def test_what_cannot_be_read_says_so(tmp_path):
+    (tmp_path / "text.wav").write_text("no audio")
+    with pytest.raises(ValueError, match=r"cannot read audio from '.*text.wav'"):
+        listen.read_any(tmp_path / "text.wav", 16000)
+    with pytest.raises(FileNotFoundError, match="holds no trained model"):
+        listen.run(tmp_path, "any.wav")
