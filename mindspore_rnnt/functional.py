@@ -8,13 +8,11 @@ from mindspore import Tensor, ops
 
 from .checks import check_options, check_reduction, check_shapes, check_tensors, check_values
 from .kernels import get_ops, prepare_ops
-from .kernels.eager import fused_loss
+from .kernels.eager import FusedLoss
 from .params import pack_params
 
 if ms.get_context("device_target") == "CPU":
     prepare_ops()  # cheap there, and too late in a graph by bytecode
-
-INT32_RANGE = (-(2**31), 2**31 - 1)
 
 
 def rnnt_loss(
@@ -105,7 +103,7 @@ def rnnt_loss(
 
 def sample_losses(logits, targets, logit_lengths, target_lengths, options, fused_grad, validate):
     """The loss of each sample, (B,) float32. `options` are the arguments of `check_options`."""
-    compiled = _is_compiled(_marker)
+    compiled = is_compiled(ops.clamp)
     if not compiled:
         check_tensors(logits, targets, logit_lengths, target_lengths)
     _check_shapes(
@@ -119,16 +117,16 @@ def sample_losses(logits, targets, logit_lengths, target_lengths, options, fused
         )
     batch = (
         logits,
-        _as_int32(targets),
-        _as_int32(logit_lengths),
-        _as_int32(target_lengths),
-        _params(options, not compiled),
+        as_int32(targets),
+        as_int32(logit_lengths),
+        as_int32(target_lengths),
+        params_tensor(options, not compiled),
     )
     if not fused_grad:
         return get_ops().forward(*batch)[0]
     if compiled:
         return get_ops().fused(*batch)[0]
-    return fused_loss(*batch)
+    return FusedLoss.apply(*batch)
 
 
 def reduce_losses(losses, reduction):
@@ -140,24 +138,21 @@ def reduce_losses(losses, reduction):
     return losses
 
 
-def _as_int32(x):
+def as_int32(x):
     """An int64 that does not fit becomes an int32 that no kernel accepts, never a valid one."""
     if x.dtype == ms.int64:
-        return ops.clamp(x, *INT32_RANGE).astype(ms.int32)
+        return ops.clamp(x, -(2**31), 2**31 - 1).astype(ms.int32)
     return x
-
-
-def _marker():
-    """A graph has no constant for a function: `_is_compiled` sees None in its place."""
 
 
 # MindSpore evaluates a constexpr when it compiles a graph, and plainly calls it otherwise.
 
 
 @ms.constexpr(check=False)
-def _is_compiled(marker):
-    """True in a graph (jit by ast or bytecode, GRAPH_MODE), False when Python runs or is traced."""
-    return marker is None
+def is_compiled(any_function):
+    """True in a graph (jit by ast or bytecode, GRAPH_MODE), False when Python runs or is traced.
+    A graph has no constant for a function, so there it comes as None."""
+    return any_function is None
 
 
 @ms.constexpr(check=False)
@@ -172,10 +167,10 @@ def _check_shapes(dtypes, shapes, options):
 
 
 @ms.constexpr(check=False)
-def _params(options, may_throw):
-    return _params_tensor(*options, may_throw)
+def params_tensor(options, may_throw):
+    return _cached_params(*options, may_throw)
 
 
 @lru_cache
-def _params_tensor(*options):
+def _cached_params(*options):
     return Tensor(pack_params(*options))
