@@ -2,9 +2,9 @@
 // The operators as CANN knows them: names, operands in order, attributes, inference, tiling.
 //
 // RnntLossFused takes attributes and is for C++ and other frameworks. The others take tensors only,
-// options included (`params`, see op_kernel/rnnt_params.h), because MindSpore's PyNative mode passes
-// nothing else; their table in Python is mindspore_rnnt/kernels/signatures.py, and a test compares
-// the two.
+// options included (`params`, see op_kernel/rnnt_params.h), because MindSpore's PyNative mode
+// passes nothing else; their table in Python is mindspore_rnnt/kernels/signatures.py, and a test
+// compares the two.
 #include "rnnt_infer.h"
 #include "rnnt_op_def.h"
 #include "rnnt_tile.h"
