@@ -25,11 +25,12 @@ typename Isa::F Exp(typename Isa::F x) {
   const F shifted = Isa::Fma(x, Isa::Set(kLog2E), Isa::Set(kRound));
   const F n = shifted - kRound;
   const F r = Isa::Fma(n, Isa::Set(-kLn2Low), Isa::Fma(n, Isa::Set(-kLn2High), x));
-  F p = Isa::Set(8.29021074e-3f);
-  p = Isa::Fma(p, r, Isa::Set(4.18993756e-2f));
-  p = Isa::Fma(p, r, Isa::Set(1.66676462e-1f));
-  p = Isa::Fma(p, r, Isa::Set(4.99991387e-1f));
-  p = Isa::Fma(p, r, Isa::Set(9.99999702e-1f));
+  F p = Isa::Set(0.0013788715f);
+  p = Isa::Fma(p, r, Isa::Set(0.00836868491f));
+  p = Isa::Fma(p, r, Isa::Set(0.0416688994f));
+  p = Isa::Fma(p, r, Isa::Set(0.166665211f));
+  p = Isa::Fma(p, r, Isa::Set(0.499999911f));
+  p = Isa::Fma(p, r, Isa::Set(1.0f));
   p = Isa::Fma(p, r, Isa::Set(1.0f));
   return p * (F)((U)shifted << 23);
 }

@@ -45,14 +45,22 @@ struct Hazard {
   Pipe other = kPipeS;
 };
 
+// A block has one clock for its last access. Words of an older one are kept only while the two are
+// not ordered; otherwise they would take on the new clock, which nobody has to wait for.
+inline uint8_t Merge(uint8_t old_words, uint8_t words, bool ordered) {
+  return ordered ? words : static_cast<uint8_t>(old_words | words);
+}
+
 inline Hazard ShadowRead(Block* block, uint32_t bytes, const Stamp& stamp) {
   Hazard hazard;
   const uint8_t words = WordMask(bytes);
   if ((block->write_words & words) != 0 && block->write_clock > stamp.known.at[block->write_pipe]) {
     hazard = {true, Fault::kHazardRaw, static_cast<Pipe>(block->write_pipe)};
   }
-  block->read_words[stamp.pipe] |= words;
-  block->read_clock[stamp.pipe] = stamp.now;
+  Clock* clock = &block->read_clock[stamp.pipe];
+  block->read_words[stamp.pipe] =
+      Merge(block->read_words[stamp.pipe], words, *clock <= stamp.known.at[stamp.pipe]);
+  *clock = stamp.now;
   return hazard;
 }
 
@@ -72,7 +80,8 @@ inline Hazard ShadowWrite(Block* block, uint32_t bytes, const Stamp& stamp) {
     }
     block->read_words[p] &= static_cast<uint8_t>(~words);
   }
-  block->write_words = words == 0xFF ? words : static_cast<uint8_t>(block->write_words | words);
+  const bool ordered = !own_write && block->write_clock <= stamp.known.at[block->write_pipe];
+  block->write_words = Merge(block->write_words, words, ordered);
   block->write_clock = stamp.now;
   block->write_pipe = stamp.pipe;
   block->filled |= bytes;
