@@ -66,10 +66,9 @@ def _listen(options: argparse.Namespace) -> int:
 
 
 def _synth(options: argparse.Namespace) -> int:
-    from . import corpus, synth
+    from . import corpus, dataset
 
-    config = _config(options)
-    train, heldout, vocabulary = synth.speak_corpus(config)
+    train, heldout, vocabulary = dataset.load(_config(options))
     folder = Path(options.output or "corpus")
     for name, part in (("train", train), ("heldout", heldout)):
         print(corpus.write_manifest(part, folder, name), len(part), "utterances")

@@ -22,8 +22,9 @@ from .cache import FeatureCache
 from .config import Config
 from .corpus import Utterance, load_corpus
 from .features import Cmvn, LogMel
+from .grammar import load_grammar
 from .noise import NoiseMaker
-from .synth import speak_corpus
+from .synth import speak_heldout, speak_train
 from .text import Vocabulary
 
 SUBSAMPLING = 4  # feature frames per encoder frame: encoder lengths are frames // 4
@@ -53,12 +54,20 @@ def load(config: Config) -> tuple[list[Utterance], list[Utterance], Vocabulary]:
     data = config.data
     if bool(data.train) != bool(data.heldout):
         raise ValueError("data.train and data.heldout must be given together")
-    if not data.train:
-        return speak_corpus(config)
     vocabulary = Vocabulary.load(data.vocabulary) if data.vocabulary else None
+    if not data.train:
+        vocabulary = vocabulary or Vocabulary(load_grammar(data.grammar).characters())
+        return speak_train(config), load_heldout(config, vocabulary), vocabulary
     train = load_corpus(data.train, config, vocabulary)
     vocabulary = vocabulary or Vocabulary.of_texts(item.text for item in train)
-    return train, load_corpus(data.heldout, config, vocabulary), vocabulary
+    return train, load_heldout(config, vocabulary), vocabulary
+
+
+def load_heldout(config: Config, vocabulary: Vocabulary) -> list[Utterance]:
+    """The held-out utterances alone."""
+    if config.data.heldout:
+        return load_corpus(config.data.heldout, config, vocabulary)
+    return speak_heldout(config)
 
 
 class BatchSource:

@@ -43,7 +43,7 @@ def run(folder: str | Path, config: Config | None = None, by_voice: bool = False
     folder = Path(folder)
     recogniser, saved, vocabulary, cmvn = load_run(folder)
     config = config or saved
-    _, heldout, _ = dataset.load(config)
+    heldout = dataset.load_heldout(config, vocabulary)
     grammar = None if config.data.train else load_grammar(config.data.grammar)
     results = {
         CLEAN if snr is None else f"{snr:g} dB": decode_all(

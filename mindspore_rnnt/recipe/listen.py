@@ -14,6 +14,7 @@ import numpy as np
 import soundfile
 from scipy.signal import resample_poly
 
+from . import export
 from .checkpoint import load_run
 from .features import FeatureStream, LogMel
 from .grammar import load_grammar
@@ -25,8 +26,12 @@ MICROPHONE = "-"  # raw int16 on stdin: `arecord -t raw -f S16_LE -r 16000 | ...
 
 
 def run(folder: str | Path, wav: str) -> dict:
-    """Print characters as they are recognised, then the work order; returns both and the speed."""
-    recogniser, config, vocabulary, cmvn = load_run(folder)
+    """Print characters as they are recognised, then the work order; returns both and the speed.
+
+    `folder` is that of a run or of exported files.
+    """
+    is_exported = (Path(folder) / "encoder.mindir").is_file()
+    recogniser, config, vocabulary, cmvn = (export.load if is_exported else load_run)(folder)
     rate = config.features.sample_rate
     size = rate * PIECE_MS // 1000
     audio = _standard_input(size) if wav == MICROPHONE else _pieces(read_any(wav, rate), size)

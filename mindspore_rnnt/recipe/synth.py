@@ -28,7 +28,6 @@ from scipy.signal import resample_poly
 from .config import Config, DataConfig
 from .corpus import Utterance
 from .grammar import load_grammar
-from .text import Vocabulary
 
 WORKER = Path(__file__).with_name("espeak_worker.py")
 LANGUAGE = "cmn-latn-pinyin"  # reads hanzi rightly in 1.51 and in 1.52; `cmn` does not in 1.51
@@ -50,26 +49,27 @@ class Spoken:
     pitch: int  # 0..99
 
 
-def speak_corpus(config: Config) -> tuple[list[Utterance], list[Utterance], Vocabulary]:
-    """The synthetic corpus: training and held-out utterances, and the grammar's vocabulary.
+def speak_train(config: Config) -> list[Utterance]:
+    """The training part of the synthetic corpus: sentences, then isolated phrases."""
+    data, grammar = config.data, load_grammar(config.data.grammar)
+    sentences, _ = grammar.split(data.train_utterances, data.heldout_utterances, data.seed)
+    # Alone, a phrase shows where its sound is; a grammar's sentences can be guessed without it.
+    phrases = itertools.islice(itertools.cycle(grammar.phrases()), data.train_phrases)
+    texts = [*sentences, *phrases]
+    return _utterances(cast_voices(texts, data.train_voices, data, data.seed), "train", config)
 
-    Held-out sentences are never trained, and the voices that say them neither.
-    """
+
+def speak_heldout(config: Config) -> list[Utterance]:
+    """The held-out part: sentences that are never trained, in voices that are not either."""
     data = config.data
     shared = set(data.train_voices) & set(data.heldout_voices)
     if shared:
         raise ValueError(f"data.heldout_voices has voices of data.train_voices: {sorted(shared)}")
-    grammar = load_grammar(data.grammar)
-    texts = grammar.split(data.train_utterances, data.heldout_utterances, data.seed)
-    # Alone, a phrase shows where its sound is; a grammar's sentences can be guessed without it.
-    phrases = itertools.islice(itertools.cycle(grammar.phrases()), data.train_phrases)
-    texts[0].extend(phrases)
-    voices = (data.train_voices, data.heldout_voices)
-    train, heldout = (
-        _utterances(cast_voices(texts[i], voices[i], data, data.seed + i), name, config)
-        for i, name in enumerate(("train", "heldout"))
+    _, texts = load_grammar(data.grammar).split(
+        data.train_utterances, data.heldout_utterances, data.seed
     )
-    return train, heldout, Vocabulary(grammar.characters())
+    spoken = cast_voices(texts, data.heldout_voices, data, data.seed + 1)
+    return _utterances(spoken, "heldout", config)
 
 
 def cast_voices(

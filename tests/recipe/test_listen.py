@@ -14,7 +14,6 @@ from scipy.signal import resample_poly
 from mindspore_rnnt.recipe import checkpoint, config, dataset, listen, model
 from mindspore_rnnt.recipe.decode import decode
 from mindspore_rnnt.recipe.features import Cmvn, LogMel
-from mindspore_rnnt.recipe.synth import speak_corpus
 
 OVERRIDES = [
     "data.train_utterances=2",
@@ -32,7 +31,7 @@ def trained(tmp_path_factory):
     """A folder with a model of random weights, its held-out utterance and what it hears in it."""
     folder = tmp_path_factory.mktemp("run")
     settings = config.load(None, OVERRIDES)
-    train, (heldout,), vocabulary = speak_corpus(settings)
+    train, (heldout,), vocabulary = dataset.load(settings)
     extractor = LogMel(settings.features)
     cmvn = Cmvn.of(extractor(item.audio()) for item in train)
     ms.set_seed(1)

@@ -9,20 +9,20 @@ import time
 import numpy as np
 import pytest
 
-from mindspore_rnnt.recipe import config, synth
+from mindspore_rnnt.recipe import config, dataset, synth
 
 OVERRIDES = ["data.train_utterances=18", "data.heldout_utterances=4"]
 DIGEST = """
 import hashlib
-from mindspore_rnnt.recipe import config, synth
-train, heldout, _ = synth.speak_corpus(config.load(None, {overrides!r}))
+from mindspore_rnnt.recipe import config, dataset
+train, heldout, _ = dataset.load(config.load(None, {overrides!r}))
 print(hashlib.sha1(b"".join(item.pcm.tobytes() for item in train + heldout)).hexdigest())
 """
 
 
 @pytest.fixture(scope="module")
 def corpus():
-    return synth.speak_corpus(config.load(None, OVERRIDES))
+    return dataset.load(config.load(None, OVERRIDES))
 
 
 def test_other_processes_at_other_times_speak_the_same_bits(corpus):
@@ -36,7 +36,7 @@ def test_other_processes_at_other_times_speak_the_same_bits(corpus):
 
 
 def test_heldout_does_not_depend_on_the_training_part(corpus):
-    more = synth.speak_corpus(config.load(None, ["data.train_utterances=20", OVERRIDES[1]]))
+    more = dataset.load(config.load(None, ["data.train_utterances=20", OVERRIDES[1]]))
     for ours, theirs in zip(corpus[1], more[1]):
         assert ours.text == theirs.text and np.array_equal(ours.pcm, theirs.pcm)
 
@@ -59,7 +59,7 @@ def test_the_corpus_sounds_like_speech(corpus):
 
 def test_phrases_come_behind_the_sentences_in_every_voice(corpus):
     settings = config.load(None, [*OVERRIDES, "data.train_phrases=198"])
-    train, heldout, _ = synth.speak_corpus(settings)
+    train, heldout, _ = dataset.load(settings)
     assert len(train) == 18 + 198
     for ours, theirs in zip(train + heldout, corpus[0]):
         assert ours.text == theirs.text and np.array_equal(ours.pcm, theirs.pcm)
@@ -69,9 +69,9 @@ def test_phrases_come_behind_the_sentences_in_every_voice(corpus):
 
 
 def test_voices_in_both_parts_are_an_error():
-    overlapping = config.load(None, ["data.heldout_voices=[f1, f3]"])
+    overlapping = config.load(None, [*OVERRIDES, "data.heldout_voices=[f1, f3]"])
     with pytest.raises(ValueError, match=r"voices of data.train_voices: \['f1'\]"):
-        synth.speak_corpus(overlapping)
+        dataset.load(overlapping)
 
 
 def test_an_unknown_voice_is_named():
