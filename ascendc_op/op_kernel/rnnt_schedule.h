@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arithmetic that host, kernel and unit tests share: phases, sizes of the workspace, number of cores.
+// The arithmetic that host, kernel and unit tests share: phases, sizes of the workspace, number of
+// cores.
 //
-// Plain C++11. The kernel defines RNNT_SHARED_FN as `__aicore__ inline` before it includes this file.
+// Plain C++11. The kernel defines RNNT_SHARED_FN as `__aicore__ inline` before it includes this
+// file.
 //
-// A sample with T frames, U labels, U1 = U + 1 has D = T + U anti-diagonals d = t + u. On each its cells are lanes
-// w = U - u, so that a step to the next lane is a step to the next frame. Lanes are cut into strips of kRnntStripLanes.
+// A sample with T frames, U labels, U1 = U + 1 has D = T + U anti-diagonals d = t + u. On each its
+// cells are lanes w = U - u, so that a step to the next lane is a step to the next frame. Lanes are
+// cut into strips of kRnntStripLanes.
 #ifndef MINDSPORE_RNNT_RNNT_SCHEDULE_H_
 #define MINDSPORE_RNNT_RNNT_SCHEDULE_H_
 
@@ -27,13 +30,16 @@ enum RnntPhase {
 };
 
 constexpr int32_t kRnntNoTargets = 0x7ffffffe;  // max_u of an operator without targets: any U fits
-constexpr int32_t kRnntStripLanes = 1024;       // lanes of a diagonal that the lattice holds in UB at once
-constexpr int32_t kRnntScaleGroup = 16;         // diagonals between two renormalisations
-constexpr int32_t kRnntScaleFloats = 16;        // a group's scales: 8 equal lanes for alpha, 8 for beta
-constexpr int32_t kRnntHeaderFloats = 128;      // per sample: what alpha's and beta's ends found
-constexpr int32_t kRnntCellFloats = 7;          // row_max, log_sum, lp_blank, lp_label, alpha, arc_blank, arc_label
-constexpr int32_t kRnntCarryFloats = 16;        // per diagonal, if several strips: 8 lanes for alpha, 8 for beta
-constexpr int32_t kRnntAlignFloats = 128;       // regions start at 512 B, the line of the L2 cache
+constexpr int32_t kRnntStripLanes =
+    1024;                                // lanes of a diagonal that the lattice holds in UB at once
+constexpr int32_t kRnntScaleGroup = 16;  // diagonals between two renormalisations
+constexpr int32_t kRnntScaleFloats = 16;    // a group's scales: 8 equal lanes for alpha, 8 for beta
+constexpr int32_t kRnntHeaderFloats = 128;  // per sample: what alpha's and beta's ends found
+constexpr int32_t kRnntCellFloats =
+    7;  // row_max, log_sum, lp_blank, lp_label, alpha, arc_blank, arc_label
+constexpr int32_t kRnntCarryFloats =
+    16;  // per diagonal, if several strips: 8 lanes for alpha, 8 for beta
+constexpr int32_t kRnntAlignFloats = 128;  // regions start at 512 B, the line of the L2 cache
 
 RNNT_SHARED_FN int64_t RnntAlignUp(int64_t value, int64_t to) { return (value + to - 1) / to * to; }
 RNNT_SHARED_FN int64_t RnntMin(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -43,7 +49,8 @@ RNNT_SHARED_FN int64_t RnntStrips(int64_t u1) {
   return (u1 + kRnntStripLanes - 1) / kRnntStripLanes;
 }
 
-// Workspace of a sample with D diagonals of U1 lanes, in floats (rnnt_workspace.h says what is where).
+// Workspace of a sample with D diagonals of U1 lanes, in floats (rnnt_workspace.h says what is
+// where).
 RNNT_SHARED_FN int64_t RnntSampleFloats(int64_t diagonals, int64_t u1) {
   const int64_t strips = RnntStrips(u1);
   const int64_t groups = diagonals / kRnntScaleGroup + 1;
@@ -53,15 +60,17 @@ RNNT_SHARED_FN int64_t RnntSampleFloats(int64_t diagonals, int64_t u1) {
                      kRnntAlignFloats);
 }
 
-// An upper bound, from shapes alone, of the sum of RnntSampleFloats over any legal lengths. With U <= max_U:
-// sum D U1 = sum T U1 + sum U U1 <= rows + n max_U max_U1, sum D <= sum T + n max_U, where n <= B samples have rows.
+// An upper bound, from shapes alone, of the sum of RnntSampleFloats over any legal lengths. With U
+// <= max_U: sum D U1 = sum T U1 + sum U U1 <= rows + n max_U max_U1, sum D <= sum T + n max_U,
+// where n <= B samples have rows.
 RNNT_SHARED_FN int64_t RnntWorkspaceFloats(const RnntTiling& tiling) {
   const int64_t rows = tiling.rows;
   const int64_t samples = RnntMin(tiling.batch, rows);
   int64_t max_u = tiling.max_u;
   max_u = RnntMin(max_u, (tiling.padded != 0 ? tiling.max_u1 : rows) - 1);
   max_u = RnntMax(max_u, 0);
-  // A packed sample of one frame may have all rows but then it is alone: sum U U1 <= max_U sum U1 <= max_U rows.
+  // A packed sample of one frame may have all rows but then it is alone: sum U U1 <= max_U sum U1
+  // <= max_U rows.
   const int64_t skew = max_u * RnntMin(samples * (max_u + 1), rows);
   const int64_t frames = tiling.padded != 0 ? samples * tiling.max_t : rows;
   const int64_t diagonals = frames + RnntMin(samples * max_u, rows);
@@ -79,7 +88,8 @@ RNNT_SHARED_FN int64_t RnntWorkspaceBytes(const RnntTiling& tiling, int32_t phas
              : 0;
 }
 
-// Cores to start: enough for the lattice's 2 B tasks and for 64 KB of rows each, since every core costs launch time.
+// Cores to start: enough for the lattice's 2 B tasks and for 64 KB of rows each, since every core
+// costs launch time.
 RNNT_SHARED_FN int32_t RnntBlockCount(const RnntTiling& tiling, int32_t phases,
                                       int32_t element_bytes, int32_t cores) {
   constexpr int64_t kBytesPerCore = 64 * 1024;
@@ -92,6 +102,79 @@ RNNT_SHARED_FN int32_t RnntBlockCount(const RnntTiling& tiling, int32_t phases,
     wanted = RnntMax(wanted, 2 * static_cast<int64_t>(tiling.batch));
   }
   return static_cast<int32_t>(RnntMax(1, RnntMin(wanted, cores)));
+}
+
+// The cells of a diagonal are the lanes from the first to the last one.
+RNNT_SHARED_FN int64_t RnntFirstLane(int64_t u1, int64_t d) { return u1 - 1 - RnntMin(u1 - 1, d); }
+RNNT_SHARED_FN int64_t RnntLastLane(int64_t frames, int64_t u1, int64_t d) {
+  return u1 - 1 - RnntMax(0, d - frames + 1);
+}
+
+// Cells on the diagonals before d: they grow by 1 up to the shorter side m, stay at m, and shrink.
+RNNT_SHARED_FN int64_t RnntCellsBefore(int64_t frames, int64_t u1, int64_t d) {
+  const int64_t m = RnntMin(frames, u1), longer = RnntMax(frames, u1);
+  if (d <= m) return d * (d + 1) / 2;
+  if (d <= longer) return m * (m + 1) / 2 + (d - m) * m;
+  const int64_t left = frames + u1 - 1 - d;
+  return frames * u1 - left * (left + 1) / 2;
+}
+
+// The diagonal of the cell with this rank in diagonal order.
+RNNT_SHARED_FN int64_t RnntDiagonalOfRank(int64_t frames, int64_t u1, int64_t rank) {
+  int64_t low = 0, high = frames + u1 - 2;
+  while (low < high) {
+    const int64_t middle = (low + high + 1) / 2;
+    if (RnntCellsBefore(frames, u1, middle) <= rank) {
+      low = middle;
+    } else {
+      high = middle - 1;
+    }
+  }
+  return low;
+}
+
+// Vector cycles of one direction of a sample's lattice, as far as it matters for balance: the fixed
+// latency of a diagonal's dependent instructions, and what each lane adds.
+RNNT_SHARED_FN int64_t RnntLatticeCost(int64_t diagonals, int64_t u1) {
+  constexpr int64_t kMaxCost = int64_t{1} << 40;
+  return RnntMin(kMaxCost, diagonals * (240 + u1 * 2 / 5));
+}
+
+// Moves heap[at] down to its place in a heap with the least key on top.
+RNNT_SHARED_FN void RnntSiftDown(uint64_t* heap, int32_t size, int32_t at) {
+  const uint64_t key = heap[at];
+  for (int32_t child = 2 * at + 1; child < size; child = 2 * at + 1) {
+    if (child + 1 < size && heap[child + 1] < heap[child]) ++child;
+    if (key <= heap[child]) break;
+    heap[at] = heap[child];
+    at = child;
+  }
+  heap[at] = key;
+}
+
+constexpr int32_t kRnntPlaceSamples = 256;  // samples placed together
+constexpr int32_t kRnntMaxCores = 256;
+
+// Alpha and beta of each sample, largest first, go to the core with the least work so far. Keys
+// hold an index in their low bits: ties have one outcome, and every core computes the same. `cores`
+// is a heap of (load << 8 | core) that lives on from one group of samples to the next.
+RNNT_SHARED_FN void RnntPlaceTasks(const int64_t* costs, int32_t samples, uint64_t* cores,
+                                   int32_t core_count, uint8_t* core_of_task) {
+  uint64_t heap[kRnntPlaceSamples];
+  for (int32_t i = 0; i < samples; ++i) {
+    heap[i] = static_cast<uint64_t>((int64_t{1} << 41) - costs[i]) << 16 | static_cast<uint64_t>(i);
+  }
+  for (int32_t i = samples / 2; i-- > 0;) RnntSiftDown(heap, samples, i);
+  for (int32_t left = samples; left > 0; --left) {
+    const int32_t sample = static_cast<int32_t>(heap[0] & 0xFFFF);
+    for (int32_t end = 0; end < 2; ++end) {
+      core_of_task[2 * sample + end] = static_cast<uint8_t>(cores[0] & 0xFF);
+      cores[0] += static_cast<uint64_t>(costs[sample]) << 8;
+      RnntSiftDown(cores, core_count, 0);
+    }
+    heap[0] = heap[left - 1];
+    RnntSiftDown(heap, left - 1, 0);
+  }
 }
 
 #endif  // MINDSPORE_RNNT_RNNT_SCHEDULE_H_

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the samples of a batch lie: in the rows of the logits, and in the workspace. Walked by
+// every core, from the lengths, in scalar code: B steps a walk.
+#ifndef MINDSPORE_RNNT_RNNT_BATCH_H_
+#define MINDSPORE_RNNT_RNNT_BATCH_H_
+
+#include "rnnt_vector.h"
+
+namespace rnnt {
+
+// Row of cell (t, u): row_base + t * row_stride + u. Packed rows have row_stride U1, padded ones
+// max_U1.
+struct Sample {
+  int64_t index;
+  int64_t T, U1;
+  int64_t row_base, row_stride;
+  int64_t row_count;  // rows that are the sample's, padding included
+  int64_t workspace;  // offset in floats
+  bool valid;         // its lengths fit the tensors
+
+  RNNT_FN int64_t Diagonals() const { return T + U1 - 1; }
+  RNNT_FN int64_t Cells() const { return valid ? T * U1 : 0; }
+};
+
+// Lengths come to UB a chunk at a time; nothing reads GM by scalar.
+class Batch {
+ public:
+  RNNT_FN void Init(const RnntTiling& tiling, GM_ADDR logit_lengths, GM_ADDR target_lengths,
+                    bool usable) {
+    tiling_ = tiling;
+    usable_ = usable;
+    logit_lengths_.SetGlobalBuffer(reinterpret_cast<__gm__ int32_t*>(logit_lengths), tiling.batch);
+    target_lengths_.SetGlobalBuffer(reinterpret_cast<__gm__ int32_t*>(target_lengths),
+                                    tiling.batch);
+  }
+
+  // A new plan of UB begins: what was loaded is lost.
+  RNNT_FN void Plan(TPipe* pipe) {
+    pipe->InitBuffer(buffer_, 2 * kChunk * sizeof(int32_t));
+    chunk_ = -1;
+  }
+
+  // Counts the cells of all samples, and whether packed lengths add up to the rows there are; if
+  // not, no row can be placed and no sample is valid.
+  RNNT_FN void Measure() {
+    total_cells_ = 0;
+    adds_up_ = true;
+    int64_t rows = 0;
+    Sample sample = Begin();
+    while (Next(&sample)) {
+      total_cells_ += sample.Cells();
+      rows += sample.row_count;
+      if (rows > tiling_.rows) break;
+    }
+    adds_up_ = rows == tiling_.rows;
+    if (!adds_up_) total_cells_ = 0;
+  }
+
+  RNNT_FN Sample Begin() const {
+    Sample sample = {};
+    sample.index = -1;
+    return sample;
+  }
+
+  // Steps to the next sample, whatever it is worth; false behind the last.
+  RNNT_FN bool Next(Sample* sample) {
+    const int64_t b = sample->index + 1;
+    if (b >= tiling_.batch) return false;
+    const int64_t row_base = sample->row_base + sample->row_count;
+    const int64_t workspace =
+        sample->workspace + (sample->valid ? RnntSampleFloats(sample->Diagonals(), sample->U1) : 0);
+    Load(b / kChunk);
+    const LocalTensor<int32_t> lengths = buffer_.Get<int32_t>();
+    const int64_t T = lengths.GetValue(static_cast<uint32_t>(b % kChunk));
+    const int64_t U1 = int64_t{lengths.GetValue(static_cast<uint32_t>(kChunk + b % kChunk))} + 1;
+    sample->index = b;
+    sample->T = T;
+    sample->U1 = U1;
+    sample->row_base = row_base;
+    sample->workspace = workspace;
+    sample->valid = usable_ && adds_up_ && T >= 1 && U1 >= 1 && U1 - 1 <= tiling_.max_u;
+    if (tiling_.padded != 0) {
+      sample->valid = sample->valid && T <= tiling_.max_t && U1 <= tiling_.max_u1;
+      sample->row_stride = tiling_.max_u1;
+      sample->row_count = int64_t{tiling_.max_t} * tiling_.max_u1;
+    } else {
+      sample->row_stride = U1;
+      sample->row_count = adds_up_ && T >= 1 && U1 >= 1 ? T * U1 : 0;
+    }
+    return true;
+  }
+
+  RNNT_FN int64_t total_cells() const { return total_cells_; }
+  RNNT_FN bool adds_up() const { return adds_up_; }
+  RNNT_FN const RnntTiling& tiling() const { return tiling_; }
+
+ private:
+  static constexpr int32_t kChunk = 512;
+
+  RNNT_FN void Load(int64_t chunk) {
+    if (chunk == chunk_) return;
+    chunk_ = chunk;
+    const int64_t first = chunk * kChunk;
+    const int64_t count = RnntMin(kChunk, tiling_.batch - first);
+    const DataCopyExtParams copy(1, static_cast<uint32_t>(count * sizeof(int32_t)), 0, 0, 0);
+    const DataCopyPadExtParams<int32_t> no_padding(false, 0, 0, 0);
+    const LocalTensor<int32_t> lengths = buffer_.Get<int32_t>();
+    Order<HardEvent::S_MTE2>();
+    DataCopyPad(lengths, logit_lengths_[first], copy, no_padding);
+    DataCopyPad(lengths[kChunk], target_lengths_[first], copy, no_padding);
+    Order<HardEvent::MTE2_S>();
+  }
+
+  RnntTiling tiling_;
+  GlobalTensor<int32_t> logit_lengths_, target_lengths_;
+  TBuf<TPosition::VECIN> buffer_;
+  int64_t chunk_ = -1;
+  int64_t total_cells_ = 0;
+  bool usable_ = true;
+  bool adds_up_ = true;
+};
+
+}  // namespace rnnt
+
+#endif  // MINDSPORE_RNNT_RNNT_BATCH_H_

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// What becomes of a sample once both ends of its lattice are known: its loss, and what kind of
+// gradient it gets.
+#ifndef MINDSPORE_RNNT_RNNT_JUDGE_H_
+#define MINDSPORE_RNNT_RNNT_JUDGE_H_
+
+#include "rnnt_options.h"
+#include "rnnt_workspace.h"
+
+namespace rnnt {
+
+enum Outcome {
+  kHasGradient,
+  kZeroGradient,  // impossible, or lengths or labels that fit nothing
+  kNanGradient    // NaN or inf among the logits, or alpha and beta disagree
+};
+
+struct Verdict {
+  Outcome outcome;
+  float loss;
+  float end, end_scale;  // log P = end + end_scale
+};
+
+class Judge {
+ public:
+  RNNT_FN void Init(TPipe* pipe, const Options& options, GM_ADDR workspace) {
+    options_ = options;
+    workspace_.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(workspace));
+    pipe->InitBuffer(buffer_, kHeaderBlocks * kBlockBytes);
+    pipe->InitBuffer(loss_buffer_, kBlockBytes);
+  }
+
+  RNNT_FN Verdict Of(const Sample& sample) {
+    Verdict verdict = {kZeroGradient, kNan, 0.0f, 0.0f};
+    if (!sample.valid) return verdict;
+    const LocalTensor<float> header = Header(sample);
+    if (header.GetValue(kBadLabels * kBlockLanes) > 0.0f) return verdict;
+
+    const float end = header.GetValue(kAlphaEnd * kBlockLanes);
+    const float end_scale = header.GetValue(kAlphaEndScale * kBlockLanes);
+    const float beta_end = header.GetValue(kBetaEnd * kBlockLanes);
+    const float beta_end_scale = header.GetValue(kBetaEndScale * kBlockLanes);
+    constexpr float kNoPath = 0.1f * kImpossible;
+    if (end + end_scale < kNoPath && beta_end + beta_end_scale < kNoPath) {
+      verdict.loss = options_.zero_infinity ? 0.0f : kInfinity;
+      return verdict;
+    }
+    verdict.outcome = kNanGradient;
+    // Rounding of some T + U additions, relative to the loss for long utterances. Written so that
+    // NaN fails.
+    const float loss = -(end + end_scale);
+    const float difference = (end - beta_end) + (end_scale - beta_end_scale);
+    const float steps = static_cast<float>(sample.Diagonals());
+    const float tolerance = 1e-3f + 1e-5f * steps + 1e-6f * Magnitude(loss);
+    if (!(Magnitude(difference) <= tolerance)) return verdict;
+
+    verdict.outcome = kHasGradient;
+    verdict.end = end;
+    verdict.end_scale = end_scale;
+    // Paths that exclude each other have at most probability 1; what is beyond is rounding.
+    const bool at_most_one =
+        options_.fused_log_softmax && !(header.GetValue(kBlankLabels * kBlockLanes) > 0.0f);
+    verdict.loss = at_most_one && loss < 0.0f ? 0.0f : loss;
+    return verdict;
+  }
+
+  // Each core writes the losses of every K-th sample.
+  RNNT_FN void WriteLosses(Batch* batch, GM_ADDR loss) {
+    GlobalTensor<float> losses;
+    losses.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(loss),
+                           static_cast<uint64_t>(batch->tiling().batch));
+    const LocalTensor<float> value = loss_buffer_.Get<float>();
+    Sample sample = batch->Begin();
+    while (batch->Next(&sample)) {
+      if (sample.index % GetBlockNum() != GetBlockIdx()) continue;
+      value.SetValue(0, Of(sample).loss);
+      Order<HardEvent::S_MTE3>();
+      DataCopyPad(losses[static_cast<uint64_t>(sample.index)], value,
+                  DataCopyExtParams(1, sizeof(float), 0, 0, 0));
+      Order<HardEvent::MTE3_S>();
+    }
+  }
+
+ private:
+  static constexpr float kNan = __builtin_nanf("");
+
+  static RNNT_FN float Magnitude(float x) { return x < 0.0f ? -x : x; }
+
+  RNNT_FN LocalTensor<float> Header(const Sample& sample) {
+    const LocalTensor<float> header = buffer_.Get<float>();
+    Order<HardEvent::S_MTE2>();
+    DataCopy(header, workspace_[static_cast<uint64_t>(SampleSpace(sample).Header(kAlphaEnd))],
+             kHeaderBlocks * kBlockLanes);
+    Order<HardEvent::MTE2_S>();
+    return header;
+  }
+
+  Options options_;
+  GlobalTensor<float> workspace_;
+  TBuf<TPosition::VECIN> buffer_;
+  TBuf<TPosition::VECOUT> loss_buffer_;
+};
+
+}  // namespace rnnt
+
+#endif  // MINDSPORE_RNNT_RNNT_JUDGE_H_

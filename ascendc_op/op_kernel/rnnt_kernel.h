@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// The phases in order, as the operators compose them. Every core runs all of it; nobody returns
+// before a SyncAll.
+//
+//   row_stats   | SyncAll |   lattice   | SyncAll |   losses, and row_grad or the state
+//
+// Each phase plans UB anew. TPipe::Reset is no barrier: what pipes still do with the old plan ends
+// first.
+#ifndef MINDSPORE_RNNT_RNNT_KERNEL_H_
+#define MINDSPORE_RNNT_RNNT_KERNEL_H_
+
+#include "lattice.h"
+#include "row_grad.h"
+#include "row_stats.h"
+#include "scale_grad.h"
+#include "state_writer.h"
+
+namespace rnnt {
+
+// What the operators on a whole batch are given.
+struct Problem {
+  RnntTiling tiling;
+  Options options;
+  GM_ADDR logits;
+  GM_ADDR targets;
+  GM_ADDR logit_lengths;
+  GM_ADDR target_lengths;
+};
+
+RNNT_FN void EndPlan(TPipe* pipe) {
+  PipeBarrier<PIPE_ALL>();
+  pipe->Reset();
+}
+
+RNNT_FN void Measure(TPipe* pipe, const Problem& problem, Batch* batch) {
+  batch->Init(problem.tiling, problem.logit_lengths, problem.target_lengths,
+              problem.options.blank >= 0);
+  batch->Plan(pipe);
+  batch->Measure();
+  EndPlan(pipe);
+}
+
+template <typename T>
+RNNT_FN void StatsAndLattice(TPipe* pipe, const Problem& problem, Batch* batch, GM_ADDR workspace) {
+  {
+    RowStats<T> row_stats;
+    row_stats.Init(pipe, batch, problem.options, problem.logits, problem.targets, workspace);
+    row_stats.Run();
+  }
+  EndPlan(pipe);
+  SyncAll<true>();
+  {
+    Lattice lattice;
+    lattice.Init(pipe, batch, workspace);
+    lattice.Run();
+  }
+  EndPlan(pipe);
+  SyncAll<true>();
+}
+
+// RnntLossFused, RnntFused: loss and gradient.
+template <typename T>
+RNNT_FN void RunFused(TPipe* pipe, const Problem& problem, GM_ADDR loss, GM_ADDR grad,
+                      GM_ADDR workspace) {
+  Batch batch;
+  Measure(pipe, problem, &batch);
+  StatsAndLattice<T>(pipe, problem, &batch, workspace);
+
+  batch.Plan(pipe);
+  LatticeCoefficients coefficients;
+  coefficients.Init(pipe, problem.options, workspace);
+  coefficients.judge().WriteLosses(&batch, loss);
+  RowGrad<T, LatticeCoefficients> row_grad;
+  row_grad.Init(pipe, &batch, problem.options, &coefficients, problem.logits, problem.targets,
+                nullptr, grad);
+  row_grad.Run();
+}
+
+// RnntForward: loss and state.
+template <typename T>
+RNNT_FN void RunForward(TPipe* pipe, const Problem& problem, GM_ADDR loss, GM_ADDR state,
+                        GM_ADDR workspace) {
+  Batch batch;
+  Measure(pipe, problem, &batch);
+  StatsAndLattice<T>(pipe, problem, &batch, workspace);
+
+  batch.Plan(pipe);
+  LatticeCoefficients coefficients;
+  coefficients.Init(pipe, problem.options, workspace);
+  coefficients.judge().WriteLosses(&batch, loss);
+  StateWriter writer;
+  writer.Init(pipe, &batch, &coefficients, state);
+  writer.Run();
+}
+
+// RnntBackward: the gradient from the state.
+template <typename T>
+RNNT_FN void RunBackward(TPipe* pipe, const Problem& problem, GM_ADDR state, GM_ADDR dloss,
+                         GM_ADDR dlogits) {
+  Batch batch;
+  Measure(pipe, problem, &batch);
+
+  batch.Plan(pipe);
+  StateCoefficients coefficients;
+  coefficients.Init(pipe, problem.tiling, state);
+  RowGrad<T, StateCoefficients> row_grad;
+  row_grad.Init(pipe, &batch, problem.options, &coefficients, problem.logits, problem.targets,
+                dloss, dlogits);
+  row_grad.Run();
+}
+
+// RnntScaleGrad: the fused gradient times dloss. There are no targets and no options.
+template <typename T>
+RNNT_FN void RunScaleGrad(TPipe* pipe, const Problem& problem, GM_ADDR dloss, GM_ADDR dlogits) {
+  Batch batch;
+  Measure(pipe, problem, &batch);
+
+  batch.Plan(pipe);
+  ScaleGrad<T> scale_grad;
+  scale_grad.Init(pipe, &batch, problem.logits, dloss, dlogits);
+  scale_grad.Run();
+}
+
+}  // namespace rnnt
+
+#endif  // MINDSPORE_RNNT_RNNT_KERNEL_H_

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// The labels of a tile's rows, as vectors and as scalars, and the table of offsets that the tile's
+// Gathers use.
+//
+// Lanes run against u: lane i of a tile that begins with label index u has label u - i. The labels
+// come from GM in ascending order and are turned around by a Gather. A label of -1 stands for "no
+// label arc" (u = U).
+#ifndef MINDSPORE_RNNT_RNNT_LABELS_H_
+#define MINDSPORE_RNNT_RNNT_LABELS_H_
+
+#include "rnnt_tiles.h"
+
+namespace rnnt {
+
+class Labels {
+ public:
+  RNNT_FN void Init(TPipe* pipe, const RnntTiling& tiling, GM_ADDR targets) {
+    max_u_ = tiling.max_u;
+    targets_.SetGlobalBuffer(reinterpret_cast<__gm__ int32_t*>(targets),
+                             static_cast<uint64_t>(int64_t{tiling.batch} * tiling.max_u));
+    pipe->InitBuffer(queue_, 2, (kMaxRows + kBlockLanes) * sizeof(int32_t));
+    pipe->InitBuffer(buffer_, kTableCount * kMaxRows * sizeof(int32_t));
+    CreateVecIndex(Table(kIota), int32_t{0}, static_cast<uint32_t>(kMaxRows));
+    Fence();
+    Muls(Table(kDescending), Table(kIota), -kWordBytes, kMaxRows);
+    Fence();
+    received_ = 0;
+    loaded_ = 0;
+    for (int32_t i = 0; i < 2; ++i) {
+      arrived_[i] = static_cast<int32_t>(pipe->AllocEventID<HardEvent::MTE2_S>());
+    }
+  }
+
+  // Byte offset of each row of a tile: row * pitch * 4.
+  RNNT_FN LocalTensor<uint32_t> RowOffsets(int32_t pitch) {
+    return Scaled(kRowOffset, pitch * kWordBytes);
+  }
+
+  // Byte offset of entries that lie `bytes` apart.
+  RNNT_FN LocalTensor<uint32_t> PickOffsets(int32_t bytes) { return Scaled(kPickOffset, bytes); }
+
+  RNNT_FN void Load(const Tile& tile) {
+    const LocalTensor<int32_t> labels = queue_.AllocTensor<int32_t>();
+    Order<HardEvent::S_MTE2>();  // the buffer's last labels may have been read as scalars
+    const int64_t U = tile.sample.U1 - 1;
+    const int64_t lowest = U - tile.lane - tile.count + 1;
+    Copy(labels, tile.sample, lowest, RnntMin(tile.count, U - lowest));
+    SetFlag<HardEvent::MTE2_S>(arrived_[loaded_ % 2]);
+    ++loaded_;
+    queue_.EnQue(labels);
+  }
+
+  RNNT_FN void Receive() {
+    current_ = queue_.DeQue<int32_t>();
+    WaitFlag<HardEvent::MTE2_S>(arrived_[received_ % 2]);
+    ++received_;
+  }
+
+  // Label of row i as a scalar; -1: none, or none that could be used.
+  RNNT_FN int64_t ScalarAt(const Tile& tile, int32_t i, int64_t vocab) {
+    if (tile.lane + i == 0) return -1;
+    const int32_t label = current_.GetValue(static_cast<uint32_t>(tile.count - 1 - i));
+    return label >= 0 && label < vocab ? label : -1;
+  }
+
+  RNNT_FN void Release() { queue_.FreeTensor(current_); }
+
+  // For the tile received: where Gather finds each row's label entry, and what to add to its
+  // log-prob.
+  RNNT_FN void Prepare(const Tile& tile, int64_t vocab) {
+    const int32_t n = tile.count;
+    const LocalTensor<int32_t> label = Table(kLabel), entry = Table(kEntry);
+    const LocalTensor<float> penalty = Penalty();
+    if (tile.lane == 0 && n == 1) Duplicate(current_, int32_t{-1}, kBlockLanes);
+    Adds(Table(kOrder), Table(kDescending), (n - 1) * kWordBytes, n);
+    Fence();
+    Gather(label, current_, Table(kOrder).ReinterpretCast<uint32_t>(), 0, static_cast<uint32_t>(n));
+    Fence();
+    Cast(penalty, label, RoundMode::CAST_NONE, static_cast<uint32_t>(n));
+    Maxs(entry, label, int32_t{0}, n);
+    Fence();
+    Mins(penalty, penalty, 0.0f, n);
+    Mins(entry, entry, static_cast<int32_t>(vocab - 1), n);
+    Fence();
+    Muls(penalty, penalty, -kImpossible, n);
+    Muls(entry, entry, kWordBytes, n);
+    Fence();
+    Add(entry, entry, Table(kRowOffset), n);
+    Fence();
+  }
+
+  RNNT_FN LocalTensor<uint32_t> EntryOffsets() { return Table(kEntry).ReinterpretCast<uint32_t>(); }
+  // 0, or at most kImpossible for a row without a label arc.
+  RNNT_FN LocalTensor<float> Penalty() { return Table(kPenalty).ReinterpretCast<float>(); }
+
+  // found[0] > 0: a label of the sample is outside [0, vocab); found[8] > 0: one is blank.
+  RNNT_FN void Check(const Sample& sample, int64_t vocab, int64_t blank,
+                     const LocalTensor<float>& found) {
+    const LocalTensor<float> bad = Table(kOrder).ReinterpretCast<float>();
+    const LocalTensor<float> other = Table(kLabel).ReinterpretCast<float>();
+    const LocalTensor<float> work = Table(kEntry).ReinterpretCast<float>();
+    Fence();
+    Duplicate(found, 0.0f, 2 * kBlockLanes);
+    Duplicate(bad, 0.0f, kMaxRows);
+    Duplicate(other, 1.0f, kMaxRows);  // min(1, |label - blank|) over all labels
+    Fence();
+    const int64_t U = sample.U1 - 1;
+    for (int64_t u = 0; u < U; u += kMaxRows) {
+      const int32_t n = static_cast<int32_t>(RnntMin(kMaxRows, U - u));
+      LocalTensor<int32_t> labels = queue_.AllocTensor<int32_t>();
+      Copy(labels, sample, u, n);
+      queue_.EnQue(labels);
+      labels = queue_.DeQue<int32_t>();
+      const LocalTensor<float> value = labels.ReinterpretCast<float>();
+      Cast(work, labels, RoundMode::CAST_NONE, static_cast<uint32_t>(n));
+      Fence();
+      Adds(value, work, -static_cast<float>(blank), n);
+      Fence();
+      Abs(value, value, n);
+      Fence();
+      Min(other, other, value, n);
+      Fence();
+      Maxs(value, work, 0.0f, n);
+      Fence();
+      Mins(value, value, static_cast<float>(vocab - 1), n);
+      Fence();
+      Sub(value, value, work, n);
+      Fence();
+      Abs(value, value, n);
+      Fence();
+      Max(bad, bad, value, n);
+      Fence();
+      queue_.FreeTensor(labels);
+    }
+    Muls(other, other, -1.0f, kMaxRows);
+    Fence();
+    Adds(other, other, 1.0f, kMaxRows);
+    Max(bad, bad, bad[kRepeatLanes], kRepeatLanes);
+    Fence();
+    Max(other, other, other[kRepeatLanes], kRepeatLanes);
+    Fence();
+    Largest::Whole(found, bad, kRepeatLanes, 1, 1, 8);
+    Largest::Whole(found[kBlockLanes], other, kRepeatLanes, 1, 1, 8);
+  }
+
+ private:
+  static constexpr int32_t kWordBytes = sizeof(int32_t);
+
+  enum TableName {
+    kIota,
+    kDescending,  // -4 i
+    kRowOffset,
+    kPickOffset,
+    kOrder,  // the Gather that turns a tile's labels around
+    kLabel,
+    kPenalty,
+    kEntry,
+    kTableCount
+  };
+
+  // Labels [u, u + count) of a sample, and -1 behind them.
+  RNNT_FN void Copy(const LocalTensor<int32_t>& labels, const Sample& sample, int64_t u,
+                    int64_t count) {
+    if (count <= 0) return;
+    const int64_t padding = kBlockLanes - count % kBlockLanes;
+    DataCopyPad(labels, targets_[static_cast<uint64_t>(sample.index * max_u_ + u)],
+                DataCopyExtParams(1, static_cast<uint32_t>(count * kWordBytes), 0, 0, 0),
+                DataCopyPadExtParams<int32_t>(true, 0, static_cast<uint8_t>(padding), -1));
+  }
+
+  RNNT_FN LocalTensor<int32_t> Table(TableName name) {
+    return buffer_.Get<int32_t>()[name * kMaxRows];
+  }
+
+  RNNT_FN LocalTensor<uint32_t> Scaled(TableName name, int32_t by) {
+    Muls(Table(name), Table(kIota), by, kMaxRows);
+    Fence();
+    return Table(name).ReinterpretCast<uint32_t>();
+  }
+
+  int64_t max_u_;
+  GlobalTensor<int32_t> targets_;
+  TQue<TPosition::VECIN, 1> queue_;
+  TBuf<TPosition::VECCALC> buffer_;
+  LocalTensor<int32_t> current_;
+  int32_t arrived_[2];
+  int32_t loaded_, received_;
+};
+
+}  // namespace rnnt
+
+#endif  // MINDSPORE_RNNT_RNNT_LABELS_H_

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loss and gradient in one launch; the options are attributes, carried by the tiling data.
+#include "rnnt_kernel.h"
+
+extern "C" __global__ __aicore__ void rnnt_loss_fused(GM_ADDR logits, GM_ADDR targets,
+                                                      GM_ADDR logit_lengths, GM_ADDR target_lengths,
+                                                      GM_ADDR loss, GM_ADDR grad, GM_ADDR workspace,
+                                                      GM_ADDR tiling) {
+  KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIV_1_0);
+  REGISTER_TILING_DEFAULT(RnntTiling);
+  GET_TILING_DATA_WITH_STRUCT(RnntTiling, data, tiling);
+  AscendC::TPipe pipe;
+  const rnnt::Problem problem = {data,    rnnt::OptionsOf(data), logits,
+                                 targets, logit_lengths,         target_lengths};
+  rnnt::RunFused<DTYPE_LOGITS>(&pipe, problem, loss, grad, AscendC::GetUserWorkspace(workspace));
+}

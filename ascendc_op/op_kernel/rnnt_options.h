@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The options of an operator, from its params tensor or from its attributes.
+#ifndef MINDSPORE_RNNT_RNNT_OPTIONS_H_
+#define MINDSPORE_RNNT_RNNT_OPTIONS_H_
+
+#include "rnnt_params.h"
+#include "rnnt_vector.h"
+
+namespace rnnt {
+
+struct Options {
+  int64_t blank;       // in [0, V), or -1: no such class, and no sample has a loss
+  float clamp;         // > 0, or no clamp
+  float label_weight;  // 1 + fastemit_lambda
+  bool fused_log_softmax;
+  bool zero_infinity;
+};
+
+RNNT_FN int64_t WrapBlank(int64_t blank, int64_t vocab) {
+  if (blank < 0) blank += vocab;
+  return blank >= 0 && blank < vocab ? blank : -1;
+}
+
+// Values that no integer could stand for give a blank that no sample has.
+RNNT_FN Options OptionsOf(GM_ADDR params, int64_t vocab) {
+  GlobalTensor<float> p;
+  p.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(params), kRnntParamCount);
+  const float blank = p.GetValue(kRnntParamBlank);
+  const float limit = static_cast<float>(vocab);
+  const bool usable = blank >= -limit && blank < limit;
+  Options options;
+  options.blank = usable ? WrapBlank(static_cast<int64_t>(blank), vocab) : -1;
+  options.clamp = p.GetValue(kRnntParamClamp);
+  options.label_weight = 1.0f + p.GetValue(kRnntParamFastEmitLambda);
+  options.fused_log_softmax = p.GetValue(kRnntParamFusedLogSoftmax) != 0.0f;
+  options.zero_infinity = p.GetValue(kRnntParamZeroInfinity) != 0.0f;
+  return options;
+}
+
+RNNT_FN Options OptionsOf(const RnntTiling& tiling) {
+  Options options;
+  options.blank = WrapBlank(tiling.blank, tiling.vocab);
+  options.clamp = tiling.clamp;
+  options.label_weight = 1.0f;
+  options.fused_log_softmax = tiling.fused_log_softmax != 0;
+  options.zero_infinity = false;
+  return options;
+}
+
+}  // namespace rnnt
+
+#endif  // MINDSPORE_RNNT_RNNT_OPTIONS_H_

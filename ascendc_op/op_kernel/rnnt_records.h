@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors with a few floats for each row of logits (state, stats, coefficients), in the order of
+// the rows.
+//
+// In UB a record takes a block of 8 lanes, since a tile's rows lie apart in GM; a Gather or a Brcb
+// with one lane masked moves a column between records and a vector.
+#ifndef MINDSPORE_RNNT_RNNT_RECORDS_H_
+#define MINDSPORE_RNNT_RNNT_RECORDS_H_
+
+#include "rnnt_tiles.h"
+
+namespace rnnt {
+
+class Records {
+ public:
+  RNNT_FN void Bind(int64_t rows, int32_t width, GM_ADDR records) {
+    width_ = width;
+    records_.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(records),
+                             static_cast<uint64_t>(rows * width));
+  }
+
+  RNNT_FN GlobalTensor<float> At(int64_t row) {
+    return records_[static_cast<uint64_t>(row * width_)];
+  }
+  RNNT_FN uint32_t Bytes() const { return static_cast<uint32_t>(width_ * sizeof(float)); }
+  RNNT_FN uint32_t Gap(const Tile& tile) const {
+    return tile.count > 1 ? static_cast<uint32_t>((tile.row_step - 1) * Bytes()) : 0;
+  }
+  RNNT_FN int32_t width() const { return width_; }
+  // Fills a record's block up.
+  RNNT_FN DataCopyPadExtParams<float> Padding() const {
+    return DataCopyPadExtParams<float>(true, 0, static_cast<uint8_t>(kBlockLanes - width_), 0.0f);
+  }
+
+ private:
+  int32_t width_;
+  GlobalTensor<float> records_;
+};
+
+// Single numbers, for what is decided once a sample.
+class ScalarReader {
+ public:
+  RNNT_FN void Init(TPipe* pipe, int64_t rows, int32_t width, GM_ADDR records) {
+    records_.Bind(rows, width, records);
+    pipe->InitBuffer(buffer_, kBlockBytes);
+  }
+
+  RNNT_FN float At(int64_t row, int32_t column) {
+    const LocalTensor<float> record = buffer_.Get<float>();
+    Order<HardEvent::S_MTE2>();
+    DataCopyPad(record, records_.At(row), DataCopyExtParams(1, records_.Bytes(), 0, 0, 0),
+                records_.Padding());
+    Order<HardEvent::MTE2_S>();
+    return record.GetValue(static_cast<uint32_t>(column));
+  }
+
+ private:
+  Records records_;
+  TBuf<TPosition::VECIN> buffer_;
+};
+
+class RecordReader {
+ public:
+  RNNT_FN void Init(TPipe* pipe, int64_t rows, int32_t width, GM_ADDR records) {
+    records_.Bind(rows, width, records);
+    pipe->InitBuffer(queue_, 2, kMaxRows * kBlockBytes);
+    pipe->InitBuffer(offset_buffer_, kMaxRows * sizeof(int32_t));
+    const LocalTensor<int32_t> offsets = offset_buffer_.Get<int32_t>();
+    CreateVecIndex(offsets, int32_t{0}, static_cast<uint32_t>(kMaxRows));
+    Fence();
+    Muls(offsets, offsets, kBlockBytes, kMaxRows);
+    Fence();
+  }
+
+  RNNT_FN void Load(const Tile& tile) {
+    const LocalTensor<float> tensor = queue_.AllocTensor<float>();
+    DataCopyPad(tensor, records_.At(tile.row),
+                DataCopyExtParams(static_cast<uint16_t>(tile.count), records_.Bytes(),
+                                  records_.Gap(tile), 0, 0),
+                records_.Padding());
+    queue_.EnQue(tensor);
+  }
+
+  RNNT_FN void Receive() { received_ = queue_.DeQue<float>(); }
+
+  RNNT_FN void Column(const LocalTensor<float>& dst, int32_t column, int32_t n) {
+    Gather(dst, received_, offset_buffer_.Get<uint32_t>(),
+           static_cast<uint32_t>(column * sizeof(float)), static_cast<uint32_t>(n));
+  }
+
+  RNNT_FN void Release() { queue_.FreeTensor(received_); }
+
+ private:
+  Records records_;
+  TQue<TPosition::VECIN, 1> queue_;
+  TBuf<TPosition::VECCALC> offset_buffer_;
+  LocalTensor<float> received_;
+};
+
+class RecordWriter {
+ public:
+  RNNT_FN void Init(TPipe* pipe, int64_t rows, int32_t width, GM_ADDR records) {
+    records_.Bind(rows, width, records);
+    pipe->InitBuffer(queue_, 2, kMaxRows * kBlockBytes);
+    pipe->InitBuffer(block_buffer_, 2 * kMaxRows * kBlockBytes);
+  }
+
+  // Column c of the records is columns[c * kMaxRows ...]; lanes up to the next multiple of 8 are
+  // read.
+  RNNT_FN void Store(const Tile& tile, const LocalTensor<float>& columns) {
+    const int32_t n = tile.count, repeats = (n + kBlockLanes - 1) / kBlockLanes;
+    const LocalTensor<float> records = queue_.AllocTensor<float>();
+    for (int32_t c = 0; c < records_.width(); ++c) {
+      const LocalTensor<float> blocks = block_buffer_.Get<float>()[c % 2 * kMaxRows * kBlockLanes];
+      ToBlocks(blocks, columns[c * kMaxRows], n);
+      Fence();
+      uint64_t lane_of_each_block[2] = {0x0101010101010101ull << c, 0};
+      Adds(records, blocks, 0.0f, lane_of_each_block, static_cast<uint8_t>(repeats),
+           UnaryRepeatParams(1, 1, 8, 8));
+    }
+    Fence();
+    queue_.EnQue(records);
+    LocalTensor<float> out = queue_.DeQue<float>();
+    DataCopyPad(
+        records_.At(tile.row), out,
+        DataCopyExtParams(static_cast<uint16_t>(n), records_.Bytes(), 0, records_.Gap(tile), 0));
+    queue_.FreeTensor(out);
+  }
+
+ private:
+  Records records_;
+  TQue<TPosition::VECOUT, 1> queue_;
+  TBuf<TPosition::VECCALC> block_buffer_;
+};
+
+}  // namespace rnnt
+
+#endif  // MINDSPORE_RNNT_RNNT_RECORDS_H_

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// A core's share of the rows, cut into tiles that fit UB.
+//
+// All cells of all samples have a rank in the order (sample, diagonal, lane); core k of K has the
+// ranks [N k / K, N (k + 1) / K). A tile is up to `max_rows` neighbours on one diagonal: its rows
+// are equally far apart in the logits, so one DataCopyPad fetches them, and its cells are
+// consecutive in the workspace.
+#ifndef MINDSPORE_RNNT_RNNT_TILES_H_
+#define MINDSPORE_RNNT_RNNT_TILES_H_
+
+#include "rnnt_workspace.h"
+
+namespace rnnt {
+
+struct Tile {
+  int64_t row, row_step;  // rows row, row + row_step, ...
+  int32_t count;
+  // Where the cells are in their sample.
+  Sample sample;
+  int64_t diagonal, lane;
+};
+
+class Tiles {
+ public:
+  RNNT_FN void Init(Batch* batch, int32_t max_rows, int64_t row_bytes) {
+    batch_ = batch;
+    max_rows_ = max_rows;
+    row_bytes_ = row_bytes;
+    const int64_t core = GetBlockIdx(), cores = GetBlockNum(), cells = batch->total_cells();
+    left_ = Share(cells, core + 1, cores) - Share(cells, core, cores);
+    skip_ = Share(cells, core, cores);
+    tile_.sample = batch->Begin();
+    tile_.count = 0;
+    lane_end_ = 0;
+  }
+
+  RNNT_FN bool Next(Tile* tile) {
+    if (left_ == 0) return false;
+    tile_.lane += tile_.count;
+    if (tile_.lane >= lane_end_) NextDiagonal();
+    const Sample& sample = tile_.sample;
+    const int64_t u = sample.U1 - 1 - tile_.lane, t = tile_.diagonal - u;
+    tile_.row = sample.row_base + t * sample.row_stride + u;
+    const int64_t strip_end = (tile_.lane / kRnntStripLanes + 1) * kRnntStripLanes;
+    int64_t count = RnntMin(RnntMin(max_rows_, left_), RnntMin(lane_end_, strip_end) - tile_.lane);
+    tile_.row_step = sample.row_stride - 1;
+    constexpr int64_t kMaxGapBytes = 0xFFFFFFFFll;
+    if (tile_.row_step * row_bytes_ > kMaxGapBytes) count = 1;
+    tile_.count = static_cast<int32_t>(count);
+    left_ -= count;
+    *tile = tile_;
+    return true;
+  }
+
+ private:
+  static RNNT_FN int64_t Share(int64_t cells, int64_t core, int64_t cores) {
+    return cells / cores * core + cells % cores * core / cores;
+  }
+
+  RNNT_FN void NextDiagonal() {
+    Sample& sample = tile_.sample;
+    ++tile_.diagonal;
+    tile_.lane = 0;
+    if (sample.index < 0 || tile_.diagonal >= sample.Diagonals() || !sample.valid) {
+      while (batch_->Next(&sample) && skip_ >= sample.Cells()) skip_ -= sample.Cells();
+      tile_.diagonal = RnntDiagonalOfRank(sample.T, sample.U1, skip_);
+      tile_.lane = skip_ - RnntCellsBefore(sample.T, sample.U1, tile_.diagonal);
+      skip_ = 0;
+    }
+    tile_.lane += RnntFirstLane(sample.U1, tile_.diagonal);
+    lane_end_ = RnntLastLane(sample.T, sample.U1, tile_.diagonal) + 1;
+  }
+
+  Batch* batch_;
+  Tile tile_ = {};
+  int64_t left_, skip_, lane_end_, row_bytes_;
+  int32_t max_rows_;
+};
+
+// A tile, or, of a row that is longer than a tile, the columns [column, column + columns).
+struct Piece {
+  Tile tile;
+  int32_t column, columns;
+  bool first, last;
+};
+
+class Pieces {
+ public:
+  // `columns`: those of a row that are wanted in UB.
+  RNNT_FN void Init(Batch* batch, int32_t columns, int32_t tile_lanes, int32_t element_bytes) {
+    all_columns_ = columns;
+    tile_lanes_ = tile_lanes;
+    pitch_ = static_cast<int32_t>(RnntMin(tile_lanes, RnntAlignUp(columns, kRepeatLanes)));
+    tiles_.Init(batch, static_cast<int32_t>(RnntMin(kMaxRows, tile_lanes / pitch_)),
+                int64_t{batch->tiling().vocab} * element_bytes);
+    piece_.column = columns;
+    piece_.columns = 0;
+  }
+
+  RNNT_FN bool Next(Piece* piece) {
+    piece_.column += piece_.columns;
+    piece_.first = piece_.column >= all_columns_;
+    if (piece_.first) {
+      if (!tiles_.Next(&piece_.tile)) return false;
+      piece_.column = 0;
+    }
+    piece_.columns = static_cast<int32_t>(RnntMin(tile_lanes_, all_columns_ - piece_.column));
+    piece_.last = piece_.column + piece_.columns == all_columns_;
+    *piece = piece_;
+    return true;
+  }
+
+  // Lanes between the rows of a tile in UB.
+  RNNT_FN int32_t pitch() const { return pitch_; }
+
+ private:
+  Tiles tiles_;
+  Piece piece_ = {};
+  int32_t all_columns_, tile_lanes_, pitch_;
+};
+
+}  // namespace rnnt
+
+#endif  // MINDSPORE_RNNT_RNNT_TILES_H_

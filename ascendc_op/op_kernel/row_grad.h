@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// Phase row_grad: the second look at each row of logits, and its gradient.
+//
+//   d loss / d x_k = exp((x_k - row_max) - log_sum + log_occ) - [k = blank] post_blank - [k =
+//   label] post_label
+//
+// clipped to [-clamp, clamp], times dloss. Input that holds log-probabilities has no softmax term
+// and is not read.
+#ifndef MINDSPORE_RNNT_ROW_GRAD_H_
+#define MINDSPORE_RNNT_ROW_GRAD_H_
+
+#include "rnnt_coefficients.h"
+#include "rnnt_fill.h"
+#include "rnnt_labels.h"
+#include "rnnt_rows.h"
+
+namespace rnnt {
+
+template <typename T, class Coefficients>
+class RowGrad {
+ public:
+  // `coefficients` is ready; dloss (B,) may be null: 1 for all.
+  RNNT_FN void Init(TPipe* pipe, Batch* batch, const Options& options, Coefficients* coefficients,
+                    GM_ADDR logits, GM_ADDR targets, GM_ADDR dloss, GM_ADDR grad) {
+    options_ = options;
+    batch_ = batch;
+    coefficients_ = coefficients;
+    vocab_ = batch->tiling().vocab;
+    has_dloss_ = dloss != nullptr;
+    if (has_dloss_) dloss_.Init(pipe, batch->tiling().batch, 1, dloss);
+    labels_.Init(pipe, batch->tiling(), targets);
+    reader_.Init(pipe, batch->tiling(), kTileLanes, logits);
+    writer_.Init(pipe, batch->tiling(), kTileLanes, grad);
+    filler_.Init(pipe, batch->tiling(), vocab_, grad);
+    pipe->InitBuffer(block_buffer_, kBlockVectorCount * kMaxRows * kBlockBytes);
+  }
+
+  RNNT_FN void Run() {
+    filler_.ZeroOutside(batch_);
+    pieces_.Init(batch_, static_cast<int32_t>(vocab_), kTileLanes, sizeof(T));
+    Job next;
+    next.sample = -1;
+    bool more = Next(&next);
+    if (more) Load(next);
+    while (more) {
+      const Job job = next;
+      if (job.worked) Receive(job);
+      more = Next(&next);
+      if (more) Load(next);
+      if (job.worked) {
+        Differentiate(job);
+      } else if (job.piece.first) {
+        Spread(job);
+      }
+    }
+  }
+
+ private:
+  static constexpr int32_t kTileLanes = 128 * kRepeatLanes;
+
+  enum BlockVector {
+    kMaxBlocks,
+    kBiasBlocks,
+    kPostBlankBlocks,
+    kPostLabelBlocks,
+    kBlockVectorCount
+  };
+
+  // A piece, with what is known of its sample.
+  struct Job {
+    Piece piece;
+    int64_t sample;
+    Verdict verdict;
+    float dloss;
+    bool worked;  // has a gradient that is more than one value for all
+  };
+
+  RNNT_FN LocalTensor<float> Blocks(BlockVector v) {
+    return block_buffer_.Get<float>()[v * kMaxRows * kBlockLanes];
+  }
+
+  RNNT_FN bool Next(Job* job) {
+    if (!pieces_.Next(&job->piece)) return false;
+    const Sample& sample = job->piece.tile.sample;
+    if (sample.index != job->sample) {
+      job->sample = sample.index;
+      job->verdict = coefficients_->Of(sample);
+      job->dloss = has_dloss_ ? dloss_.At(sample.index, 0) : 1.0f;
+      job->worked = job->verdict.outcome == kHasGradient && job->dloss != 0.0f;
+    }
+    return true;
+  }
+
+  RNNT_FN void Load(const Job& job) {
+    if (!job.worked) return;
+    if (job.piece.first) {
+      labels_.Load(job.piece.tile);
+      coefficients_->Load(job.piece.tile);
+    }
+    if (options_.fused_log_softmax) reader_.Load(job.piece, pieces_.pitch());
+  }
+
+  RNNT_FN void Receive(const Job& job) {
+    if (job.piece.first) {
+      labels_.Receive();
+      coefficients_->Compute(job.piece.tile, job.verdict);
+    }
+    if (options_.fused_log_softmax) reader_.Receive();
+  }
+
+  // One value for all of the tile's rows: NaN, or 0 whatever is in the logits.
+  RNNT_FN void Spread(const Job& job) {
+    const Tile& tile = job.piece.tile;
+    const bool nan = job.verdict.outcome == kNanGradient && job.dloss != 0.0f;
+    for (int32_t i = 0; i < tile.count; ++i) filler_.Rows(tile.row + i * tile.row_step, 1, nan);
+  }
+
+  RNNT_FN void Differentiate(const Job& job) {
+    const Piece& piece = job.piece;
+    const int32_t n = piece.tile.count, pitch = pieces_.pitch();
+    if (piece.first) SpreadCoefficients(n);
+    const LocalTensor<float> y = writer_.Floats();
+    if (options_.fused_log_softmax) {
+      WithRowValue<Minus>(y, reader_.Floats(piece, pitch, y), Blocks(kMaxBlocks), n, pitch);
+      reader_.Release();
+      Fence();
+      WithRowValue<Plus>(y, y, Blocks(kBiasBlocks), n, pitch);
+      Fence();
+      Exp(y, y, n * pitch);
+    } else {
+      Duplicate(y, 0.0f, n * pitch);
+    }
+    Fence();
+    SubtractBlank(piece, y);
+    SubtractLabels(piece, y);
+    if (piece.last) labels_.Release();
+    if (options_.clamp > 0.0f) {
+      Maxs(y, y, -options_.clamp, n * pitch);
+      Fence();
+      Mins(y, y, options_.clamp, n * pitch);
+      Fence();
+    }
+    if (job.dloss != 1.0f) {
+      Muls(y, y, job.dloss, n * pitch);
+      Fence();
+    }
+    writer_.Store(piece, pitch);
+  }
+
+  // The tile's coefficients as blocks.
+  RNNT_FN void SpreadCoefficients(int32_t n) {
+    CoefficientVectors& vectors = coefficients_->vectors();
+    const LocalTensor<float> bias = vectors.Get(kLogOcc);
+    Sub(bias, bias, vectors.Get(kCoefLogSum), n);
+    ToBlocks(Blocks(kMaxBlocks), vectors.Get(kCoefRowMax), n);
+    ToBlocks(Blocks(kPostBlankBlocks), vectors.Get(kPostBlank), n);
+    ToBlocks(Blocks(kPostLabelBlocks), vectors.Get(kPostLabel), n);
+    Fence();
+    ToBlocks(Blocks(kBiasBlocks), bias, n);
+    Fence();
+  }
+
+  // One column of all rows: one instruction, if the rows are near enough.
+  RNNT_FN void SubtractBlank(const Piece& piece, const LocalTensor<float>& y) {
+    const int64_t column = options_.blank - piece.column;
+    if (column < 0 || column >= piece.columns) return;
+    const int32_t n = piece.tile.count, pitch = pieces_.pitch(), row_blocks = pitch / kBlockLanes;
+    const LocalTensor<float> post = Blocks(kPostBlankBlocks);
+    if (row_blocks <= kMaxRepeats) {
+      SubtractLane(y, static_cast<int32_t>(column), post, n, row_blocks);
+    } else {
+      for (int32_t i = 0; i < n; ++i) {
+        SubtractLane(y, i * pitch + static_cast<int32_t>(column), post[i * kBlockLanes], 1, 8);
+      }
+    }
+    Fence();
+  }
+
+  // A column of its own for each row.
+  RNNT_FN void SubtractLabels(const Piece& piece, const LocalTensor<float>& y) {
+    const int32_t pitch = pieces_.pitch();
+    for (int32_t i = 0; i < piece.tile.count; ++i) {
+      const int64_t column = labels_.ScalarAt(piece.tile, i, vocab_) - piece.column;
+      if (column < 0 || column >= piece.columns) continue;
+      SubtractLane(y, i * pitch + static_cast<int32_t>(column),
+                   Blocks(kPostLabelBlocks)[i * kBlockLanes], 1, 8);
+    }
+    Fence();
+  }
+
+  // y[at + r * row_blocks * 8] -= blocks[r][0] for `rows` rows.
+  RNNT_FN void SubtractLane(const LocalTensor<float>& y, int32_t at,
+                            const LocalTensor<float>& blocks, int32_t rows, int32_t row_blocks) {
+    LaneMask lane(at % kBlockLanes);
+    const LocalTensor<float> block = y[FloorToBlock(at)];
+    Sub(block, block, blocks, lane.bits, static_cast<uint8_t>(rows),
+        Strides(1, 1, row_blocks, row_blocks, 1));
+  }
+
+  Options options_;
+  Batch* batch_;
+  Coefficients* coefficients_;
+  int64_t vocab_;
+  bool has_dloss_;
+  Pieces pieces_;
+  Labels labels_;
+  ScalarReader dloss_;
+  RowReader<T> reader_;
+  RowWriter<T> writer_;
+  Filler<T> filler_;
+  TBuf<TPosition::VECCALC> block_buffer_;
+};
+
+}  // namespace rnnt
+
+#endif  // MINDSPORE_RNNT_ROW_GRAD_H_

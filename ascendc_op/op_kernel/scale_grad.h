@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// dlogits = grad * dloss[b], row by row: what the fused gradient still needs in a backward pass.
+#ifndef MINDSPORE_RNNT_SCALE_GRAD_H_
+#define MINDSPORE_RNNT_SCALE_GRAD_H_
+
+#include "rnnt_fill.h"
+#include "rnnt_records.h"
+#include "rnnt_rows.h"
+
+namespace rnnt {
+
+template <typename T>
+class ScaleGrad {
+ public:
+  RNNT_FN void Init(TPipe* pipe, Batch* batch, GM_ADDR grad, GM_ADDR dloss, GM_ADDR dlogits) {
+    batch_ = batch;
+    vocab_ = batch->tiling().vocab;
+    dloss_.Init(pipe, batch->tiling().batch, 1, dloss);
+    reader_.Init(pipe, batch->tiling(), kTileLanes, grad);
+    writer_.Init(pipe, batch->tiling(), kTileLanes, dlogits);
+    filler_.Init(pipe, batch->tiling(), vocab_, dlogits);
+  }
+
+  RNNT_FN void Run() {
+    filler_.ZeroOutside(batch_);
+    pieces_.Init(batch_, vocab_, kTileLanes, sizeof(T));
+    Job next;
+    next.sample = -1;
+    bool more = Next(&next);
+    while (more) {
+      const Job job = next;
+      if (job.dloss != 0.0f) reader_.Receive();
+      more = Next(&next);
+      if (job.dloss != 0.0f) {
+        Scale(job);
+      } else if (job.piece.first) {
+        Zero(job.piece.tile);
+      }
+    }
+  }
+
+ private:
+  static constexpr int32_t kTileLanes = 128 * kRepeatLanes;
+
+  struct Job {
+    Piece piece;
+    int64_t sample;
+    float dloss;
+  };
+
+  RNNT_FN bool Next(Job* job) {
+    if (!pieces_.Next(&job->piece)) return false;
+    const int64_t sample = job->piece.tile.sample.index;
+    if (sample != job->sample) {
+      job->sample = sample;
+      job->dloss = dloss_.At(sample, 0);
+    }
+    if (job->dloss != 0.0f) reader_.Load(job->piece, pieces_.pitch());
+    return true;
+  }
+
+  RNNT_FN void Scale(const Job& job) {
+    const int32_t pitch = pieces_.pitch();
+    const LocalTensor<float> y = writer_.Floats();
+    Muls(y, reader_.Floats(job.piece, pitch, y), job.dloss, job.piece.tile.count * pitch);
+    reader_.Release();
+    Fence();
+    writer_.Store(job.piece, pitch);
+  }
+
+  // Exactly 0, whatever the gradient is: a weight of 0 drops a NaN sample.
+  RNNT_FN void Zero(const Tile& tile) {
+    for (int32_t i = 0; i < tile.count; ++i) filler_.Rows(tile.row + i * tile.row_step, 1, false);
+  }
+
+  Batch* batch_;
+  int32_t vocab_;
+  Pieces pieces_;
+  ScalarReader dloss_;
+  RowReader<T> reader_;
+  RowWriter<T> writer_;
+  Filler<T> filler_;
+};
+
+}  // namespace rnnt
+
+#endif  // MINDSPORE_RNNT_SCALE_GRAD_H_
