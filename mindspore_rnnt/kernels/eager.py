@@ -9,19 +9,17 @@ from .gradients import refuse_double_backward
 try:
     from mindspore.common._grad_function import _Function
 except ImportError:
-    _Function = None
 
+    class FusedLoss:
+        @staticmethod
+        def apply(logits, targets, logit_lengths, target_lengths, params):
+            return get_ops().fused(logits, targets, logit_lengths, target_lengths, params)[0]
 
-def fused_loss(logits, targets, logit_lengths, target_lengths, params):
-    """The loss of each sample, (B,); its gradient is made along with it."""
-    if _Function is None:
-        return get_ops().fused(logits, targets, logit_lengths, target_lengths, params)[0]
-    return _FusedLoss.apply(logits, targets, logit_lengths, target_lengths, params)
+else:
 
+    class FusedLoss(_Function):
+        """The loss of each sample, (B,); its gradient is made along with it."""
 
-if _Function is not None:
-
-    class _FusedLoss(_Function):
         @staticmethod
         def forward(ctx, logits, targets, logit_lengths, target_lengths, params):
             loss, grad = get_ops().fused(logits, targets, logit_lengths, target_lengths, params)
