@@ -9,7 +9,7 @@ computes what the whole utterance does. Layouts: features (B, 4 T, mels), frames
 from __future__ import annotations
 
 import numpy as np
-from mindspore import Parameter, Tensor, nn, ops
+from mindspore import Parameter, Tensor, float32, nn, ops
 from mindspore.common.initializer import initializer
 
 from .config import ModelConfig
@@ -66,12 +66,18 @@ class ConformerEncoder(nn.Cell):
             kept = (*kept, keys[:, :, size:], values[:, :, size:], mixed)
         return (x, *kept)
 
-    def empty_cache(self, room: int) -> tuple[Tensor, ...]:
-        """A cache for one stream that remembers `room` frames, at least one."""
+    def cache_shapes(self, room: int | None) -> list[tuple]:
+        """The parts of a cache that remembers `room` frames of one stream, at least one.
+
+        The last features; then for each block keys and values (1, heads, room, D / heads), and
+        what its convolution looks back at.
+        """
         keys = (1, self.heads, room, self.dim // self.heads)
-        shapes = [keys, keys, (1, self.kernel - 1, self.dim)] * len(self.blocks)
-        shapes.insert(0, (1, self.subsampling.history, self.subsampling.mels))
-        return tuple(ops.zeros(shape, self.slopes.dtype) for shape in shapes)
+        block = [keys, keys, (1, self.kernel - 1, self.dim)]
+        return [(1, self.subsampling.history, self.subsampling.mels), *block * len(self.blocks)]
+
+    def empty_cache(self, room: int) -> tuple[Tensor, ...]:
+        return tuple(ops.zeros(shape, float32) for shape in self.cache_shapes(room))
 
     def _visible(self, frames: int) -> Tensor:
         """(heads, T, T): the distance penalty, and HIDDEN where the chunk rule forbids a look."""

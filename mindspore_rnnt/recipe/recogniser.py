@@ -31,16 +31,21 @@ class Stream:
 class Recogniser:
     def __init__(self, model: Transducer):
         encoder, predictor, joiner = model.encoder, model.predictor, model.joiner
+        mels = encoder.subsampling.mels
         self.model = model
         self.chunk_size, self.left_chunks = encoder.chunk_size, encoder.left_chunks
 
-        # One compile for each shape; padded batches and searches of fixed size keep them few.
+        # One compile each, but for the searches: one for each number of rows, which they keep.
+        @ms.enable_dynamic(
+            features=free(None, None, mels), frame_lengths=free(None, dtype=ms.int32)
+        )
         @ms.jit
         def encode(features, frame_lengths):
             return encoder(features, frame_lengths)
 
+        @ms.enable_dynamic(cache=tuple(free(*shape) for shape in encoder.cache_shapes(None)))
         @ms.jit
-        def encode_chunk(features, frames, past, *cache):
+        def encode_chunk(features, frames, past, cache):
             return encoder.step(features, frames, past, *cache)
 
         @ms.jit
@@ -68,7 +73,7 @@ class Recogniser:
                 "it was trained to see whole utterances"
             )
         chunks = ROOM_CHUNKS if self.left_chunks < 0 else self.left_chunks
-        return Stream(0, self._empty_cache(max(1, chunks * self.chunk_size)))
+        return Stream(0, self.model.encoder.empty_cache(max(1, chunks * self.chunk_size)))
 
     def encode_chunk(self, features: np.ndarray, stream: Stream) -> np.ndarray:
         """Up to 4 * chunk_size frames (n, mels) -> (1, n // 4, D); only the last may be shorter."""
@@ -80,7 +85,7 @@ class Recogniser:
             stream.cache = tuple(_more_room(part, room) for part in stream.cache)
             room *= 2
         counts = (Tensor(frames, ms.int32), Tensor(stream.past, ms.int32))
-        x, *cache = self._encode_chunk(Tensor(chunk), *counts, *stream.cache)
+        x, *cache = self._encode_chunk(Tensor(chunk), *counts, ms.mutable(stream.cache))
         limit = room if self.left_chunks != 0 else 0
         stream.past, stream.cache = min(stream.past + frames, limit), tuple(cache)
         return x.asnumpy()[:, :frames]
@@ -101,8 +106,10 @@ class Recogniser:
         pair = (Tensor(frames[np.newaxis]), Tensor(outputs[np.newaxis]))
         return self._join(*pair, rows).asnumpy()
 
-    def _empty_cache(self, room: int) -> tuple[Tensor, ...]:
-        return self.model.encoder.empty_cache(room)
+
+def free(*shape: int | None, dtype: object = ms.float32) -> Tensor:
+    """Stands for any tensor of the shape; None is any size."""
+    return Tensor(shape=list(shape), dtype=dtype)
 
 
 def _more_room(part: Tensor, room: int) -> Tensor:
