@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packed and padded layouts, and the indices between them."""
+
+import mindspore as ms
+import numpy as np
+import pytest
+from calls import numbers
+from mindspore import Tensor
+from oracles import random_batch
+
+from mindspore_rnnt import pack_logits, packed_indices, unpack_logits
+
+LENGTHS = [(5, 3), (1, 0), (4, 2), (2, 5)]
+
+
+def test_packed_indices_by_hand():
+    frame_rows, label_rows = packed_indices([2, 1], [1, 2], max_t=3, max_u=4)
+    # (b, t, u): 000 001 010 011 | 100 101 102, with b * 3 + t and b * 5 + u
+    assert frame_rows.tolist() == [0, 0, 1, 1, 3, 3, 3]
+    assert label_rows.tolist() == [0, 1, 0, 1, 5, 6, 7]
+    assert frame_rows.dtype == label_rows.dtype == np.int32
+
+
+def test_packed_indices_take_the_longest_sample_by_default():
+    T, U = zip(*LENGTHS)
+    default, given = packed_indices(T, U), packed_indices(np.array(T), list(U), 5, 5)
+    assert all(np.array_equal(a, b) for a, b in zip(default, given))
+    assert len(default[0]) == sum(t * (u + 1) for t, u in LENGTHS)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_pack_and_unpack(dtype):
+    batch = random_batch(LENGTHS, V=6, dtype=dtype)
+    lengths = Tensor(batch.logit_lengths), Tensor(batch.target_lengths)
+    packed = pack_logits(Tensor(batch.padded(2, 1)).astype(getattr(ms, dtype)), *lengths)
+    assert np.array_equal(numbers(packed), batch.packed())
+    padded = unpack_logits(packed, *lengths, fill=-7)
+    assert padded.dtype == packed.dtype
+    assert np.array_equal(numbers(padded), batch.padded(fill=-7))
+
+
+def test_gradients_reach_every_row_once_and_no_padding():
+    batch = random_batch(LENGTHS, V=6)
+    lengths = Tensor(batch.logit_lengths), Tensor(batch.target_lengths)
+    rng = np.random.default_rng(0)
+    of_packed = Tensor(rng.standard_normal(batch.packed().shape).astype(np.float32))
+    of_padded = Tensor(rng.standard_normal(batch.padded().shape).astype(np.float32))
+
+    def pack(x):
+        return (pack_logits(x, *lengths) * of_packed).sum()
+
+    def unpack(x):
+        return (unpack_logits(x, *lengths) * of_padded).sum()
+
+    gradient = numbers(ms.grad(pack)(Tensor(batch.padded())))
+    mask = batch.padded_mask()
+    assert np.array_equal(gradient[mask], numbers(of_packed).ravel())
+    assert (gradient[~mask] == 0).all()
+    gradient = numbers(ms.grad(unpack)(Tensor(batch.packed())))
+    assert np.array_equal(gradient.ravel(), numbers(of_padded)[mask])
+
+
+BAD = [
+    (
+        lambda: packed_indices([2, 0], [1, 1]),
+        "'logit_lengths' must be at least 1.*got 0 in sample 1",
+    ),
+    (lambda: packed_indices([2], [-1]), "'target_lengths' must be at least 0.*got -1 in sample 0"),
+    (lambda: packed_indices([2, 4], [1, 1], max_t=3), "at most max_t = 3, but got 4 in sample 1"),
+    (lambda: packed_indices([2, 4], [1, 2], max_u=1), "at most max_u = 1, but got 2 in sample 1"),
+    (lambda: packed_indices([2, 4], [1]), "same length, but got 2 and 1"),
+    (lambda: packed_indices([], []), "B >= 1"),
+    (lambda: pack_logits(Tensor(np.zeros((6, 5), np.float32)), [3], [1]), "rank 4.*6, 5"),
+    (
+        lambda: unpack_logits(Tensor(np.zeros((7, 5), np.float32)), [3], [1]),
+        r"shape \(6, V\).*but got \(7, 5\)",
+    ),
+]
+
+
+@pytest.mark.parametrize("call, message", BAD)
+def test_errors(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
