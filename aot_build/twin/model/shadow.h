@@ -22,6 +22,9 @@ struct Block {
   uint8_t write_pipe = 0;
   uint8_t write_words = 0;
   uint8_t read_words[kPipeCount] = {};
+  // Words that an earlier, unordered instruction of the last reader's pipe has read as well: an
+  // instruction that reads and writes a block must not hide them.
+  uint8_t earlier_reads = 0;
   Clock read_clock[kPipeCount] = {};
 };
 static_assert(sizeof(Block) == kBlockBytes, "a block and its shadow have the same size");
@@ -58,8 +61,10 @@ inline Hazard ShadowRead(Block* block, uint32_t bytes, const Stamp& stamp) {
     hazard = {true, Fault::kHazardRaw, static_cast<Pipe>(block->write_pipe)};
   }
   Clock* clock = &block->read_clock[stamp.pipe];
-  block->read_words[stamp.pipe] =
-      Merge(block->read_words[stamp.pipe], words, *clock <= stamp.known.at[stamp.pipe]);
+  uint8_t* read_words = &block->read_words[stamp.pipe];
+  const bool ordered = *clock <= stamp.known.at[stamp.pipe];
+  if (*clock != stamp.now) block->earlier_reads = ordered ? 0 : *read_words;
+  *read_words = Merge(*read_words, words, ordered);
   *clock = stamp.now;
   return hazard;
 }
@@ -75,7 +80,7 @@ inline Hazard ShadowWrite(Block* block, uint32_t bytes, const Stamp& stamp) {
   for (int p = 0; p < kPipeCount; ++p) {
     if ((block->read_words[p] & words) == 0) continue;
     const bool own = p == stamp.pipe && block->read_clock[p] == stamp.now;
-    if (!own && block->read_clock[p] > stamp.known.at[p]) {
+    if (own ? (block->earlier_reads & words) != 0 : block->read_clock[p] > stamp.known.at[p]) {
       hazard = {true, Fault::kHazardWar, static_cast<Pipe>(p)};
     }
     block->read_words[p] &= static_cast<uint8_t>(~words);
