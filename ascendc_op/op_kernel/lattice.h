@@ -232,7 +232,7 @@ class Lattice {
   // dst = log(exp(a) + exp(b)) = max + log(1 + exp(min - max)).
   RNNT_FN void LogAdd(const LocalTensor<float>& dst, const LocalTensor<float>& a,
                       const LocalTensor<float>& b, int32_t n) {
-    const LocalTensor<float> rest = At(kShifted);
+    const LocalTensor<float> rest = At(kLabel);  // of no use to either direction by now
     Max(dst, a, b, n);
     Min(rest, a, b, n);
     Fence();

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operators of ascendc_op/op_kernel on the twin: numpy in, numpy out, and no fault on the way."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[2]
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+
+from aot_build.twin import build_twin, driver  # noqa: E402
+from mindspore_rnnt.params import pack_params  # noqa: E402
+
+ROW_STATS, LATTICE, ROW_GRAD = 1, 2, 4
+NO_TARGETS = 0x7FFFFFFE
+MAX_CORES = 48
+
+
+class Tiling(ctypes.Structure):
+    """RnntTiling of rnnt_tiling.h."""
+
+    _fields_ = [
+        ("rows", ctypes.c_int64),
+        *((name, ctypes.c_int32) for name in ("batch", "vocab", "max_t", "max_u1", "max_u")),
+        *((name, ctypes.c_int32) for name in ("padded", "blank", "fused_log_softmax")),
+        ("clamp", ctypes.c_float),
+        ("reserved", ctypes.c_int32),
+    ]
+
+
+@lru_cache(maxsize=1)
+def schedule() -> ctypes.CDLL:
+    """rnnt_schedule.h as the host compiles it, behind C functions."""
+    text = """
+#include "rnnt_schedule.h"
+#define EXPORT extern "C" __attribute__((visibility("default")))
+EXPORT int64_t WorkspaceBytes(const RnntTiling* t, int phases) {
+  return RnntWorkspaceBytes(*t, phases);
+}
+EXPORT int BlockCount(const RnntTiling* t, int phases, int bytes, int cores) {
+  return RnntBlockCount(*t, phases, bytes, cores);
+}
+EXPORT int64_t SampleFloats(int64_t diagonals, int64_t u1) {
+  return RnntSampleFloats(diagonals, u1);
+}
+EXPORT int64_t FirstLane(int64_t u1, int64_t d) { return RnntFirstLane(u1, d); }
+EXPORT int64_t LastLane(int64_t t, int64_t u1, int64_t d) { return RnntLastLane(t, u1, d); }
+EXPORT int64_t CellsBefore(int64_t t, int64_t u1, int64_t d) { return RnntCellsBefore(t, u1, d); }
+EXPORT int64_t DiagonalOfRank(int64_t t, int64_t u1, int64_t r) {
+  return RnntDiagonalOfRank(t, u1, r);
+}
+EXPORT int64_t LatticeCost(int64_t d, int64_t u1) { return RnntLatticeCost(d, u1); }
+EXPORT void PlaceTasks(const int64_t* costs, int samples, uint64_t* cores, int count,
+                       uint8_t* core_of_task) {
+  RnntPlaceTasks(costs, samples, cores, count, core_of_task);
+}
+"""
+    library = build_twin.build_kernel(text, "schedule", include_dirs=[build_twin.OP_KERNEL])
+    loaded = ctypes.CDLL(str(library))
+    for name in ("WorkspaceBytes", "SampleFloats", "FirstLane", "LastLane", "CellsBefore"):
+        getattr(loaded, name).restype = ctypes.c_int64
+    loaded.DiagonalOfRank.restype = loaded.LatticeCost.restype = ctypes.c_int64
+    for name in ("SampleFloats", "FirstLane", "LastLane", "CellsBefore", "DiagonalOfRank"):
+        getattr(loaded, name).argtypes = [ctypes.c_int64] * 3
+    for name in ("SampleFloats", "FirstLane", "LatticeCost"):
+        getattr(loaded, name).argtypes = [ctypes.c_int64] * 2
+    return loaded
+
+
+def tiling_of(logits, targets=None, batch=0, blank=0, clamp=0.0, fused_log_softmax=0) -> Tiling:
+    """What op_host makes of the shapes."""
+    padded = logits.ndim == 4
+    max_t, max_u1 = logits.shape[1:3] if padded else (0, 0)
+    max_u = NO_TARGETS if targets is None else targets.shape[1]
+    rows, vocab = int(np.prod(logits.shape[:-1])), logits.shape[-1]
+    attributes = (blank, fused_log_softmax, clamp, 0)
+    return Tiling(rows, batch, vocab, max_t, max_u1, max_u, padded, *attributes)
+
+
+def encode(values, dtype):
+    """float32 values, exact in `dtype`, as the twin takes them."""
+    values = np.asarray(values, np.float32)
+    return driver.to_bfloat16(values) if dtype == "bfloat16" else values.astype(dtype)
+
+
+def decode(values, dtype):
+    return driver.from_bfloat16(values) if dtype == "bfloat16" else values.astype(np.float32)
+
+
+def launch(entry, dtype, inputs, outputs, tiling, phases, cores=7, **options) -> driver.Result:
+    """One launch with the workspace that the host would give; any fault fails the test."""
+    library = build_twin.build_op_kernel(dtype)
+    workspace = schedule().WorkspaceBytes(ctypes.byref(tiling), phases)
+    result = driver.run(
+        library,
+        entry,
+        inputs,
+        outputs,
+        bytes(tiling),
+        workspace,
+        cores=cores,
+        schedule_mode=1,
+        vector_cores=MAX_CORES,
+        **options,
+    )
+    assert not result.faults, "\n".join(map(str, result.faults))
+    return result
+
+
+def batch_inputs(logits, targets, logit_lengths, target_lengths, dtype):
+    return {
+        "logits": encode(logits, dtype),
+        "targets": np.ascontiguousarray(targets, np.int32),
+        "logit_lengths": np.asarray(logit_lengths, np.int32),
+        "target_lengths": np.asarray(target_lengths, np.int32),
+    }
+
+
+def storage(dtype):
+    return "uint16" if dtype == "bfloat16" else dtype
+
+
+def fused(layout, dtype="float32", cores=7, attributes=False, twin=None, **params):
+    """Loss and gradient of rnnt_fused, or of rnnt_loss_fused; `result` has counters."""
+    logits, targets, logit_lengths, _ = layout
+    inputs = batch_inputs(*layout, dtype)
+    B = len(logit_lengths)
+    if attributes:
+        tiling = tiling_of(logits, targets, B, **params)
+    else:
+        tiling = tiling_of(logits, targets, B)
+        inputs["params"] = pack_params(**params)
+    outputs = {"loss": ((B,), "float32"), "grad": (logits.shape, storage(dtype))}
+    entry = "rnnt_loss_fused" if attributes else "rnnt_fused"
+    phases = ROW_STATS | LATTICE | ROW_GRAD
+    result = launch(entry, dtype, inputs, outputs, tiling, phases, cores, **(twin or {}))
+    return result.outputs["loss"], decode(result.outputs["grad"], dtype), result
+
+
+def forward(layout, dtype="float32", cores=7, **params):
+    logits, targets, logit_lengths, _ = layout
+    inputs = {**batch_inputs(*layout, dtype), "params": pack_params(**params)}
+    B = len(logit_lengths)
+    tiling = tiling_of(logits, targets, B)
+    outputs = {"loss": ((B,), "float32"), "state": ((tiling.rows, 5), "float32")}
+    result = launch("rnnt_forward", dtype, inputs, outputs, tiling, ROW_STATS | LATTICE, cores)
+    return result.outputs["loss"], result.outputs["state"], result
+
+
+def backward(layout, state, dloss, dtype="float32", cores=7, **params):
+    logits, targets, logit_lengths, _ = layout
+    inputs = {**batch_inputs(*layout, dtype), "params": pack_params(**params)}
+    inputs |= {"state": state, "dloss": np.asarray(dloss, np.float32)}
+    tiling = tiling_of(logits, targets, len(logit_lengths))
+    outputs = {"dlogits": (logits.shape, storage(dtype))}
+    result = launch("rnnt_backward", dtype, inputs, outputs, tiling, ROW_GRAD, cores)
+    return decode(result.outputs["dlogits"], dtype), result
+
+
+def scale_grad(grad, logit_lengths, target_lengths, dloss, dtype="float32", cores=7):
+    inputs = {
+        "grad": encode(grad, dtype),
+        "logit_lengths": np.asarray(logit_lengths, np.int32),
+        "target_lengths": np.asarray(target_lengths, np.int32),
+        "dloss": np.asarray(dloss, np.float32),
+    }
+    tiling = tiling_of(grad, batch=len(logit_lengths))
+    outputs = {"dlogits": (grad.shape, storage(dtype))}
+    result = launch("rnnt_scale_grad", dtype, inputs, outputs, tiling, ROW_GRAD, cores)
+    return decode(result.outputs["dlogits"], dtype), result
