@@ -8,6 +8,7 @@
 #include "rnnt_infer.h"
 #include "rnnt_op_def.h"
 #include "rnnt_tile.h"
+#include "rnnt_widths.h"
 
 namespace ops {
 
@@ -19,9 +20,6 @@ using rnnt::PerSample;
 // Input indices of the operators that take the whole batch.
 constexpr size_t kLogits = 0;
 constexpr size_t kLogitLengths = 2;
-constexpr int64_t kStateWidth = 5;         // row_max, log_sum, log_occ, post_blank, post_label
-constexpr int64_t kStatsWidth = 4;         // row_max, log_sum, lp_blank, lp_label
-constexpr int64_t kCoefficientsWidth = 3;  // log_occ, post_blank, post_label
 
 class RnntLossFused : public RnntOpDef {
  public:
@@ -72,7 +70,7 @@ class RnntForward : public RnntOpDef {
     FloatInput("params");
     FloatOutput("loss");
     FloatOutput("state");
-    using Outputs = Infer<PerSample<kLogitLengths>, PerRow<kStateWidth>>;
+    using Outputs = Infer<PerSample<kLogitLengths>, PerRow<rnnt::kStateWidth>>;
     Implement(Outputs::Shapes, Outputs::DataTypes, optiling::TileRnntForward);
   }
 };
@@ -99,7 +97,7 @@ class RnntRowStats : public RnntOpDef {
     Int32Input("row_labels");
     FloatInput("params");
     FloatOutput("stats");
-    using Outputs = Infer<PerRow<kStatsWidth>>;
+    using Outputs = Infer<PerRow<rnnt::kStatsWidth>>;
     Implement(Outputs::Shapes, Outputs::DataTypes, optiling::TileRnntRowStats);
   }
 };
@@ -114,7 +112,7 @@ class RnntLattice : public RnntOpDef {
     FloatInput("params");
     FloatOutput("loss");
     FloatOutput("coefficients");
-    using Outputs = Infer<PerSample<1>, PerRow<kCoefficientsWidth>>;
+    using Outputs = Infer<PerSample<1>, PerRow<rnnt::kCoefficientsWidth>>;
     Implement(Outputs::Shapes, Outputs::DataTypes, optiling::TileRnntLattice);
   }
 };

@@ -11,6 +11,7 @@
 #include "../op_kernel/rnnt_params.h"
 #include "../op_kernel/rnnt_schedule.h"
 #include "../op_kernel/rnnt_tiling.h"
+#include "rnnt_widths.h"
 #include "tiling/platform/platform_ascendc.h"
 
 namespace optiling {
@@ -18,9 +19,6 @@ namespace {
 
 constexpr uint64_t kUbBytes = 188160;  // of a vector core, what the kernel plans its buffers for
 constexpr uint32_t kAllCoresAtOnce = 1;
-constexpr int64_t kStateWidth = 5;
-constexpr int64_t kStatsWidth = 4;
-constexpr int64_t kCoefficientsWidth = 3;
 
 std::string Describe(const gert::Shape& shape) {
   std::string text = "shape (";
@@ -223,7 +221,7 @@ ge::graphStatus TileRnntForward(gert::TilingContext* context) {
 ge::graphStatus TileRnntBackward(gert::TilingContext* context) {
   return TileBatch(context)
       .Params(4)
-      .PerRow(5, "state", kStateWidth)
+      .PerRow(5, "state", rnnt::kStateWidth)
       .OnePerSample(6, "dloss")
       .Launch(kRnntBackwardPhases);
 }
@@ -237,15 +235,19 @@ ge::graphStatus TileRnntRowStats(gert::TilingContext* context) {
 }
 
 ge::graphStatus TileRnntLattice(gert::TilingContext* context) {
-  return Tiler(context).Rows(0, "stats", kStatsWidth).Lengths(1, 2).Params(3).Launch(kRnntLattice);
+  return Tiler(context)
+      .Rows(0, "stats", rnnt::kStatsWidth)
+      .Lengths(1, 2)
+      .Params(3)
+      .Launch(kRnntLattice);
 }
 
 ge::graphStatus TileRnntRowGrad(gert::TilingContext* context) {
   return Tiler(context)
       .PackedLogits(0, "logits")
       .OnePerRow(1, "row_labels")
-      .PerRow(2, "stats", kStatsWidth)
-      .PerRow(3, "coefficients", kCoefficientsWidth)
+      .PerRow(2, "stats", rnnt::kStatsWidth)
+      .PerRow(3, "coefficients", rnnt::kCoefficientsWidth)
       .OnePerRow(4, "row_dloss")
       .Params(5)
       .Launch(kRnntRowGrad);
