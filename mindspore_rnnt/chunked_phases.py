@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The three phases over logits that exist a chunk of rows at a time.
+
+    row_stats   for each chunk: hidden -> logits -> stats                 (n, V) -> (n, 4)
+    lattice     once, for all rows                                        (N, 4) -> (B,) and (N, 3)
+    row_grad    for each chunk: hidden -> logits -> dlogits -> gradients  (n, V) -> (n, V)
+
+Kept logits would cost N * V values and save one product of four, the second hidden -> logits.
+"""
+
+import mindspore as ms
+from mindspore import nn, ops
+
+from .functional import is_compiled, params_tensor
+from .kernels import prepare_ops
+from .kernels.gradients import refuse_double_backward
+from .pynative import refuse_recorded_bprop
+
+_PRECISIONS = ("fp16", "bf16", "fp32")
+
+
+class _Chunks(nn.Cell):
+    """What both passes over the chunks share.
+
+    Inputs of both:
+        frames (B * max_T, J), steps (B * max_U1, J): what is added for each row
+        weight (V, J)
+        step_labels (B * max_U1,) int32: the label that may follow a step, or -1
+        frame_rows, label_rows (N,) int32: from each row into frames and steps
+
+    Both have a `bprop` of their own and therefore no parameter: such a Cell has gradients for its
+    inputs only. Loops count in Tensors and take sizes from shapes, so that one graph serves every
+    number of rows, and they hold no branch, which a loop in a compiled `bprop` cannot have.
+    """
+
+    def __init__(self, chunk_rows: int, activation: nn.Cell, options: tuple):
+        super().__init__()
+        self.chunk_rows = chunk_rows
+        self.activation = activation
+        self.options = options
+        self.range = ops.Range()
+        self.zeros_like = ops.ZerosLike()
+        self.matmul = ops.MatMul()
+        self.matmul_nt = ops.MatMul(transpose_b=True)
+        self.matmul_tn = ops.MatMul(transpose_a=True)
+
+    def add_flags(self, **flags):
+        """`to_float` would cast every input and operator; the projections' own dtype decides."""
+        return super().add_flags(**{k: v for k, v in flags.items() if k not in _PRECISIONS})
+
+    def chunks(self, frame_rows):
+        """All rows N, rows of a chunk n, their offsets in the chunk, and the first row of all.
+
+        Chunks are equal, of `chunk_rows` at most. The last one is moved forward to end at N: less
+        than one row per chunk is computed twice, and counted once.
+        """
+        N = frame_rows.shape[0]
+        count = N // self.chunk_rows + 1
+        n = (N + count - 1) // count
+        zero, one = ms.Tensor(0, ms.int32), ms.Tensor(1, ms.int32)
+        return N, n, self.range(zero, ops.scalar_to_tensor(n, ms.int32), one), zero
+
+    def hidden(self, frames, steps, frame, step):
+        return self.activation(ops.gather(frames, frame, 0) + ops.gather(steps, step, 0))
+
+    def params(self):
+        return params_tensor(self.options, not is_compiled(ops.gather))
+
+
+class ChunkedPhases(_Chunks):
+    """-> loss (B,); then stats (N, 4) and coefficients (N, 3), which are for `bprop` only."""
+
+    def __init__(self, chunk_rows: int, activation: nn.Cell, activation_grad, options: tuple):
+        super().__init__(chunk_rows, activation, options)
+        self.row_stats, self.lattice = prepare_ops().row_stats, prepare_ops().lattice
+        self.gradients = _ChunkedGradients(chunk_rows, activation, activation_grad, options)
+
+    def construct(
+        self,
+        frames,
+        steps,
+        weight,
+        step_labels,
+        frame_rows,
+        label_rows,
+        logit_lengths,
+        target_lengths,
+    ):
+        N, n, offsets, start = self.chunks(frame_rows)
+        stats = ops.zeros((N, 4), ms.float32)
+        while start < N:
+            rows = offsets + ops.minimum(start, N - n)
+            frame, step = ops.gather(frame_rows, rows, 0), ops.gather(label_rows, rows, 0)
+            labels = ops.gather(step_labels, step, 0)
+            of_chunk = self.stats_of(frames, steps, weight, frame, step, labels)
+            stats = ops.tensor_scatter_update(stats, ops.expand_dims(rows, 1), of_chunk)
+            start = start + n
+        lengths = logit_lengths, target_lengths
+        loss, coefficients = self.lattice(stats, *lengths, self.params())
+        return loss, stats, coefficients
+
+    def stats_of(self, frames, steps, weight, frame, step, labels):
+        hidden = self.hidden(frames, steps, frame, step)
+        logits = self.matmul_nt(hidden, weight.astype(hidden.dtype))
+        return self.row_stats(logits, labels, self.params())
+
+    def bprop(
+        self,
+        frames,
+        steps,
+        weight,
+        step_labels,
+        frame_rows,
+        label_rows,
+        logit_lengths,
+        target_lengths,
+        out,
+        dout,
+    ):
+        refuse_recorded_bprop()
+        inputs = frames, steps, weight, step_labels, frame_rows, label_rows
+        return (
+            *self.gradients(*inputs, *out[1:], dout[0]),
+            self.zeros_like(step_labels),
+            self.zeros_like(frame_rows),
+            self.zeros_like(label_rows),
+            self.zeros_like(logit_lengths),
+            self.zeros_like(target_lengths),
+        )
+
+
+class _ChunkedGradients(_Chunks):
+    """-> gradients of frames, steps and weight, summed in float32."""
+
+    def __init__(self, chunk_rows: int, activation: nn.Cell, activation_grad, options: tuple):
+        super().__init__(chunk_rows, activation, options)
+        self.row_grad = prepare_ops().row_grad
+        self.activation_grad = activation_grad
+
+    def construct(
+        self,
+        frames,
+        steps,
+        weight,
+        step_labels,
+        frame_rows,
+        label_rows,
+        stats,
+        coefficients,
+        dloss,
+    ):
+        step_dloss = _per_step(dloss, steps)
+        dframes = ops.zeros(frames.shape, ms.float32)
+        dsteps = ops.zeros(steps.shape, ms.float32)
+        dweight = ops.zeros(weight.shape, ms.float32)
+        N, n, offsets, start = self.chunks(frame_rows)
+        while start < N:
+            rows = offsets + ops.minimum(start, N - n)
+            frame, step = ops.gather(frame_rows, rows, 0), ops.gather(label_rows, rows, 0)
+            row_dloss = ops.gather(step_dloss, step, 0)
+            row_dloss = ops.select(rows < start, self.zeros_like(row_dloss), row_dloss)
+            of_rows = (
+                ops.gather(step_labels, step, 0),
+                ops.gather(stats, rows, 0),
+                ops.gather(coefficients, rows, 0),
+                row_dloss,
+            )
+            dsum, of_weight = self.gradients_of(frames, steps, weight, frame, step, of_rows)
+            dframes = dframes + ops.unsorted_segment_sum(dsum, frame, frames.shape[0])
+            dsteps = dsteps + ops.unsorted_segment_sum(dsum, step, steps.shape[0])
+            dweight = dweight + of_weight
+            start = start + n
+        return (
+            dframes.astype(frames.dtype),
+            dsteps.astype(steps.dtype),
+            dweight.astype(weight.dtype),
+        )
+
+    def gradients_of(self, frames, steps, weight, frame, step, of_rows):
+        """Gradients of a chunk: of frames + steps for each row (n, J), and of weight."""
+        hidden = self.hidden(frames, steps, frame, step)
+        weight = weight.astype(hidden.dtype)
+        logits = self.matmul_nt(hidden, weight)
+        dlogits = self.row_grad(logits, *of_rows, self.params())
+        dsum = self.activation_grad(hidden, self.matmul(dlogits, weight))
+        dweight = self.matmul_tn(dlogits, hidden)
+        return dsum.astype(ms.float32), dweight.astype(ms.float32)
+
+    def bprop(
+        self,
+        frames,
+        steps,
+        weight,
+        step_labels,
+        frame_rows,
+        label_rows,
+        stats,
+        coefficients,
+        dloss,
+        out,
+        dout,
+    ):
+        refuse_double_backward()
+
+
+def _per_step(dloss, steps):
+    """(B,) -> (B * max_U1,)"""
+    B = dloss.shape[0]
+    dloss = ops.broadcast_to(ops.expand_dims(dloss, 1), (B, steps.shape[0] // B))
+    return dloss.reshape((-1,))

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What JoinerRNNTLoss refuses, and how many rows a memory budget holds."""
+
+import re
+
+import numpy as np
+
+from .checks import INT_DTYPES, LOGITS_DTYPES, check_values
+from .layout import packed_indices
+from .recorder import forget_recorded_gradient
+
+_DIMS = {
+    "encoder_out": ("B", "max_T", "De"),
+    "predictor_out": ("B", "max_U + 1", "Dp"),
+    "targets": ("B", "max_U"),
+    "logit_lengths": ("B",),
+    "target_lengths": ("B",),
+    "frame_rows": ("N",),
+    "label_rows": ("N",),
+}
+_UNITS = {
+    "kB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+    "KiB": 2**10,
+    "MiB": 2**20,
+    "GiB": 2**30,
+}
+
+
+def check_tensors(dtypes, shapes, encoder_dim, predictor_dim):
+    """Dtypes and shapes, in the order of `_DIMS`. In `shapes`, None or -1 is a size and (-2,) a
+    rank that a graph does not know when it is compiled."""
+    sizes = {"De": encoder_dim, "Dp": predictor_dim}
+    for (name, dims), dtype, shape in zip(_DIMS.items(), dtypes, shapes):
+        allowed = LOGITS_DTYPES if len(dims) == 3 else INT_DTYPES
+        if str(dtype) not in allowed:
+            _refuse(TypeError, name, f"a Tensor of one of {list(allowed)}", dtype)
+        if -2 in shape:
+            continue
+        expected = f"of shape ({', '.join(dims)})"
+        if len(shape) != len(dims):
+            _refuse(ValueError, name, expected, f"shape {shape}")
+        for dim, size in zip(dims, shape):
+            if size in (None, -1):
+                continue
+            if size == 0 and dim != "max_U":
+                _refuse(ValueError, name, f"{expected} with {dim} >= 1", f"shape {shape}")
+            if sizes.setdefault(dim, size) != size:
+                _refuse(ValueError, name, f"{expected} with {dim} = {sizes[dim]}", f"shape {shape}")
+            if dim == "max_U + 1":
+                sizes["max_U"] = size - 1
+
+
+def check_batch(max_t, V, targets, logit_lengths, target_lengths, frame_rows, label_rows):
+    """The values, as NumPy arrays: lengths, rows and labels."""
+    max_u = targets.shape[1]
+    try:
+        rows = packed_indices(logit_lengths, target_lengths, max_t, max_u)
+    except ValueError:
+        forget_recorded_gradient()
+        raise
+    for name, got, expected in zip(("frame_rows", "label_rows"), (frame_rows, label_rows), rows):
+        if not np.array_equal(got, expected):
+            made_by = f"packed_indices(logit_lengths, target_lengths, max_t={max_t}, max_u={max_u})"
+            _refuse(
+                ValueError,
+                name,
+                f"what {made_by} returns, {len(expected)} rows",
+                f"{len(got)} rows"
+                if len(got) != len(expected)
+                else f"another value in row {np.argmax(got != expected)}",
+            )
+    check_values((len(frame_rows), V), targets, logit_lengths, target_lengths)
+
+
+def check_blank(blank, V):
+    if not -V <= blank < V:
+        _refuse(ValueError, "blank", f"in [{-V}, {V}), as the joiner has {V} classes", blank)
+
+
+def check_joiner(joiner, joiner_type):
+    if not isinstance(joiner, joiner_type):
+        _refuse(TypeError, "joiner", f"a {joiner_type.__name__}", type(joiner).__name__)
+
+
+def rows_within(memory_budget, V, J):
+    """How many rows may be in flight, in float32: each has logits and their gradient, V values, and
+    the hidden vector, its gradient and the steps to them, J values."""
+    row_bytes = 4 * (2 * V + 5 * J)
+    rows = _bytes(memory_budget) // row_bytes
+    if rows < 1:
+        expected = f"at least {row_bytes} bytes, which one row of {V} classes takes"
+        _refuse(ValueError, "memory_budget", expected, repr(memory_budget))
+    return rows
+
+
+def _bytes(memory_budget):
+    if isinstance(memory_budget, int) and not isinstance(memory_budget, bool):
+        return memory_budget
+    if not isinstance(memory_budget, str):
+        _refuse(TypeError, "memory_budget", "a str or an int", type(memory_budget).__name__)
+    match = re.fullmatch(r"(\d+(?:\.\d+)?) ?([A-Za-z]+)", memory_budget)
+    if match is None or match[2] not in _UNITS:
+        expected = f"a number followed by one of {list(_UNITS)}"
+        _refuse(ValueError, "memory_budget", expected, repr(memory_budget))
+    return int(float(match[1]) * _UNITS[match[2]])
+
+
+def _refuse(error, name, expected, got):
+    forget_recorded_gradient()
+    raise error(f"For 'JoinerRNNTLoss', the '{name}' must be {expected}, but got {got}.")

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""JoinerRNNTLoss: joiner and loss in one, without the logits between them."""
+
+import math
+
+import mindspore as ms
+from mindspore import Tensor, nn, ops
+
+from .checks import check_options, check_reduction
+from .chunked_phases import ChunkedPhases
+from .functional import as_int32, is_compiled, reduce_losses
+from .joiner import PackedJoiner
+from .joiner_checks import check_batch, check_blank, check_joiner, check_tensors, rows_within
+from .pynative import in_given_precision
+
+
+class JoinerRNNTLoss(nn.Cell):
+    r"""
+    The loss of :class:`mindspore_rnnt.RNNTLoss` on the logits of a
+    :class:`mindspore_rnnt.PackedJoiner` , exact in value and gradients, without ever holding the
+    logits.
+
+    They exist a chunk of rows at a time: once for the loss, and once more for the gradients of
+    `encoder_out`, `predictor_out` and all parameters of the joiner. The same input gives the same
+    bits in each run; another chunk size may change the last ones.
+
+    Args:
+        joiner (PackedJoiner): what makes the logits; it stays usable on its own.
+        memory_budget (Union[str, int], optional): bytes for the rows in flight: a number with
+            ``'kB'`` , ``'MB'`` , ``'GB'`` (powers of 1000) or ``'KiB'`` , ``'MiB'`` , ``'GiB'``
+            (powers of 1024), or an int. What does not depend on it comes on top: a few times the
+            gradients' own size, and 30 bytes a row. Default: ``'256MB'`` .
+        blank, clamp, reduction, fused_log_softmax, fastemit_lambda, zero_infinity, validate: as in
+            :class:`mindspore_rnnt.RNNTLoss` .
+
+    Inputs:
+        - **encoder_out** (Tensor) - of shape :math:`(B, max_T, D_e)`.
+        - **predictor_out** (Tensor) - of shape :math:`(B, max_U + 1, D_p)`.
+        - **targets** (Tensor) - labels, int32 or int64 of shape :math:`(B, max_U)`; what stands
+          behind a sample's length is never read.
+        - **logit_lengths** (Tensor) - frames :math:`T_b \ge 1`, int32 or int64 of shape
+          :math:`(B,)`.
+        - **target_lengths** (Tensor) - labels :math:`U_b \ge 0`, int32 or int64 of shape
+          :math:`(B,)`.
+        - **frame_rows** (Tensor) - int32 of shape :math:`(N,)`, from
+          :func:`mindspore_rnnt.packed_indices` with these lengths, `max_t` and `max_u`.
+        - **label_rows** (Tensor) - int32 of shape :math:`(N,)`, likewise.
+
+    Outputs:
+        Tensor, float32: the loss, a scalar, or of shape :math:`(B,)` if `reduction` is ``'none'`` .
+
+    Raises:
+        TypeError: If an argument is of the wrong type or dtype.
+        ValueError: If a rank, size, option, length, label or row does not fit, or if
+            `memory_budget` does not hold a single row.
+        RuntimeError: If the gradient is differentiated again.
+
+    Supported Platforms:
+        ``Ascend`` ``CPU``
+
+    Examples:
+        >>> import mindspore as ms
+        >>> import numpy as np
+        >>> from mindspore import Tensor, ops
+        >>> from mindspore_rnnt import JoinerRNNTLoss, PackedJoiner, packed_indices
+        >>> joiner = PackedJoiner(encoder_dim=8, predictor_dim=6, joiner_dim=16, vocab_size=10)
+        >>> for parameter in joiner.get_parameters():
+        ...     parameter.set_data(ops.zeros_like(parameter))
+        >>> loss_fn = JoinerRNNTLoss(joiner, memory_budget="64MB", blank=0, reduction="none")
+        >>> encoder_out, predictor_out = ops.ones((2, 4, 8)), ops.ones((2, 3, 6))
+        >>> targets = Tensor([[1, 2], [3, -1]], ms.int32)
+        >>> frame_rows, label_rows = packed_indices([4, 3], [2, 1])
+        >>> loss = loss_fn(encoder_out, predictor_out, targets, Tensor([4, 3]), Tensor([2, 1]),
+        ...                Tensor(frame_rows), Tensor(label_rows))
+        >>> print(np.round(loss.asnumpy(), 4))
+        [11.5129  8.1117]
+    """
+
+    def __init__(
+        self,
+        joiner: PackedJoiner,
+        memory_budget: str | int = "256MB",
+        blank: int = -1,
+        clamp: float = -1.0,
+        reduction: str = "mean",
+        fused_log_softmax: bool = True,
+        *,
+        fastemit_lambda: float = 0.0,
+        zero_infinity: bool = False,
+        validate: bool = True,
+    ):
+        super().__init__()
+        check_joiner(joiner, PackedJoiner)
+        check_reduction(reduction)
+        self.options = (blank, clamp, fused_log_softmax, fastemit_lambda, zero_infinity)
+        check_options(*self.options)
+        self.classes, joiner_dim = joiner.output.weight.shape
+        check_blank(blank, self.classes)
+        self.widths = (joiner.encoder_proj.in_channels, joiner.predictor_proj.in_channels)
+        self.reduction = reduction
+        self.validate = validate
+        self.joiner = joiner
+        chunk_rows = rows_within(memory_budget, self.classes, joiner_dim)
+        activation_grad, self.input_of_one = _ACTIVATIONS[type(joiner.activation)]
+        self.phases = ChunkedPhases(chunk_rows, joiner.activation, activation_grad, self.options)
+
+    def construct(
+        self,
+        encoder_out: Tensor,
+        predictor_out: Tensor,
+        targets: Tensor,
+        logit_lengths: Tensor,
+        target_lengths: Tensor,
+        frame_rows: Tensor,
+        label_rows: Tensor,
+    ) -> Tensor:
+        batch = (targets, logit_lengths, target_lengths, frame_rows, label_rows)
+        inputs = (encoder_out, predictor_out, *batch)
+        dtypes, shapes = tuple([x.dtype for x in inputs]), tuple([x.shape for x in inputs])
+        _check_tensors(dtypes, shapes, self.widths)
+        if is_compiled(ops.clamp):
+            return self.loss(*inputs)
+        if self.validate:
+            check_batch(encoder_out.shape[1], self.classes, *[x.asnumpy() for x in batch])
+        return in_given_precision(self.loss, *inputs)
+
+    def loss(
+        self,
+        encoder_out,
+        predictor_out,
+        targets,
+        logit_lengths,
+        target_lengths,
+        frame_rows,
+        label_rows,
+    ):
+        frames, steps = self.joiner.project(encoder_out, predictor_out)
+        # The bias is one more column of the weight: the activation makes a 1 to go with it.
+        output = self.joiner.output
+        weight = ops.cat((output.weight, ops.expand_dims(output.bias, 1)), 1)
+        frames, steps = _append_column(frames, self.input_of_one), _append_column(steps, 0)
+        target_lengths = as_int32(target_lengths)
+        step_labels, labels_fit = _step_labels(as_int32(targets), target_lengths, self.classes)
+        frame_rows, frames_fit = _fit(as_int32(frame_rows), frames.shape[0])
+        label_rows, steps_fit = _fit(as_int32(label_rows), steps.shape[0])
+        losses, _, _ = self.phases(
+            frames,
+            steps,
+            weight,
+            step_labels,
+            frame_rows,
+            label_rows,
+            as_int32(logit_lengths),
+            target_lengths,
+        )
+        fits = ops.logical_and(labels_fit, ops.logical_and(frames_fit, steps_fit))
+        losses = ops.select(fits, losses, ops.full_like(losses, math.nan))
+        return reduce_losses(losses, self.reduction)
+
+
+def _append_column(x, value):
+    return ops.cat((x, ops.full((x.shape[0], 1), value, dtype=x.dtype)), 1)
+
+
+def _fit(rows, size):
+    """Rows that point into a tensor of this size, and whether they all did."""
+    fitting = ops.maximum(ops.minimum(rows, size - 1), 0)
+    return fitting, (fitting == rows).all()
+
+
+def _step_labels(targets, target_lengths, V):
+    """The label that may follow each predictor step, (B * max_U1,), -1 where none may; and whether
+    a sample's labels are classes, (B,)."""
+    B, max_U = targets.shape
+    none = ops.full((B, 1), -1, dtype=ms.int32)
+    used = ops.expand_dims(ops.range(0, max_U + 1, 1), 0) < ops.expand_dims(target_lengths, 1)
+    labels = ops.where(used, ops.cat((targets, none), 1), -1)
+    is_class = ops.logical_and(labels >= 0, labels < V)
+    fits = ops.logical_or(is_class, ops.logical_not(used)).all(axis=1)
+    return ops.where(is_class, labels, -1).reshape((-1,)), fits
+
+
+@ms.constexpr(check=False)
+def _check_tensors(dtypes, shapes, widths):
+    check_tensors(dtypes, shapes, *widths)
+
+
+def _tanh_grad(hidden, dhidden):
+    return dhidden * (1 - hidden * hidden)
+
+
+def _relu_grad(hidden, dhidden):
+    return ops.select(hidden > 0, dhidden, ops.zeros_like(dhidden))
+
+
+# For each activation: its gradient in terms of its output, and an input whose output is exactly 1.
+_ACTIVATIONS = {nn.Tanh: (_tanh_grad, 20.0), nn.ReLU: (_relu_grad, 1.0)}
