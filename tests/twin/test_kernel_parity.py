@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The AscendC kernel on the twin against float64, over sizes, data types, layouts and core counts."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from oracles import TOLERANCE, Batch, closed_form, random_batch, report
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import kernel_on_twin as twin  # noqa: E402
+from mindspore_rnnt.reference import rnnt_loss_reference  # noqa: E402
+
+MIXED = [(9, 4), (1, 0), (17, 9), (6, 12), (2, 1)]
+DTYPES = ["float32", "float16", "bfloat16"]
+
+
+def gradient_tolerance(batch, dtype):
+    steps = {limit: value for limit, value in TOLERANCE["ascend_gradient"].items()}
+    longest = batch.logit_lengths.max()
+    on_top = 0.0 if dtype == "float32" else TOLERANCE["gradient"][dtype]
+    return min(value for limit, value in steps.items() if longest <= limit) + on_top
+
+
+def compare(batch, padded=False, dtype="float32", cores=7, attributes=False, checks=1, **options):
+    layout = batch.layout(padded, 1, 2) if padded else batch.layout(False)
+    if attributes:
+        options = {"blank": -1, "fused_log_softmax": 1, "clamp": -1.0, **options}
+    loss, grad, _ = twin.fused(layout, dtype, cores, attributes, {"checks": checks}, **options)
+    options.setdefault("blank", -1)
+    expected_loss, expected = rnnt_loss_reference(*layout, **options)
+    loss_error = report("loss", loss, expected_loss)
+    grad_error = report("gradient", grad, expected)
+    allowed = TOLERANCE["ascend_loss_relative"] * np.abs(expected_loss).max()
+    assert loss_error <= allowed + TOLERANCE["ascend_loss_absolute"]
+    assert grad_error <= gradient_tolerance(batch, dtype)
+
+
+
+# V around the block, the repeat, the two forms of FoldRows, a tile and a row of several tiles.
+VOCABULARIES = [2, 7, 8, 15, 16, 17, 63, 64, 65, 127, 500, 512, 513, 1031, 1984, 1985, 2041, 4096]
+
+
+@pytest.mark.parametrize("index", range(len(VOCABULARIES)))
+def test_vocabularies(index):
+    dtype, padded = DTYPES[index % 3], index % 2 == 1
+    cores, fused = (1, 7, 40, 48)[index % 4], index % 5 != 4
+    V = VOCABULARIES[index]
+    batch = random_batch(MIXED, V, seed=index, dtype=dtype, blank=V // 2)
+    compare(batch, padded, dtype, cores, blank=V // 2, fused_log_softmax=fused)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("V", [5000, 8191, 8193, 15360, 15361, 40000])
+def test_long_rows(V, dtype):
+    blank = {"float32": -1, "float16": 0, "bfloat16": 15359}[dtype] % V
+    batch = random_batch([(3, 2), (2, 1)], V, seed=V, dtype=dtype, blank=blank)
+    compare(batch, V % 2 == 0, dtype, 5, blank=blank)
+
+
+@pytest.mark.parametrize("fused", [True, False], ids=["logits", "log_probs"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_longest_row(dtype, fused):
+    batch = random_batch([(2, 1)], 131072, dtype=dtype)
+    compare(batch, dtype=dtype, cores=3, fused_log_softmax=fused)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("lengths", [[(130, 1), (2, 150)], [(260, 40), (33, 31)]], ids=str)
+def test_tiles_of_many_rows(lengths, dtype):
+    compare(random_batch(lengths, 13, dtype=dtype), dtype=dtype, cores=40)
+
+
+@pytest.mark.parametrize("cores", [1, 7, 40, 48])
+def test_more_samples_than_cores(cores):
+    rng = np.random.default_rng(cores)
+    lengths = [(int(t), int(u)) for t, u in zip(rng.integers(1, 12, 70), rng.integers(0, 9, 70))]
+    compare(random_batch(lengths, 21), padded=cores == 7, cores=cores)
+
+
+def test_more_samples_than_are_placed_or_loaded_at_once():
+    lengths = [(1 + i % 3, i % 2) for i in range(600)]
+    compare(random_batch(lengths, 4), cores=5)
+
+
+# Strips of 1024 lanes: one, exactly one, two, three.
+@pytest.mark.parametrize("lengths", [[(4, 1022)], [(2, 1023), (3, 1024)], [(19, 2100)]], ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_diagonals_of_several_strips(lengths, dtype):
+    compare(random_batch(lengths, 3, dtype=dtype, scale=1.0), dtype=dtype, cores=5)
+
+
+def test_strips_in_a_long_and_wide_lattice():
+    """The probable paths cross the strips' border at about half the frames."""
+    compare(random_batch([(700, 1100)], 2, seed=3, scale=0.5), cores=40, checks=0)
+
+
+@pytest.mark.parametrize("lengths", [[(500, 100), (431, 64)], [(2000, 60)]], ids=str)
+def test_long_utterances(lengths):
+    compare(random_batch(lengths, 8, seed=1), cores=40, attributes=True)
+
+
+def test_closed_form_at_5000_frames():
+    T, U, V = 5000, 40, 4
+    batch = Batch([np.full((T, U + 1, V), 0.5, np.float32)], [np.zeros(U, np.int32)])
+    loss, _, _ = twin.fused(batch.layout(False), cores=40, twin={"checks": 0})
+    expected = closed_form(T, U, V)
+    print(f"loss {loss[0]}, expected {expected}")
+    assert abs(loss[0] - expected) <= 2e-6 * expected
+
+
+@pytest.mark.parametrize("padded", [False, True], ids=["packed", "padded"])
+def test_torchaudio(padded):
+    torch = pytest.importorskip("torch")
+    functional = pytest.importorskip("torchaudio.functional")
+    batch = random_batch([(30, 10), (22, 7), (9, 3)], 28, seed=9)
+    logits, *rest = batch.layout(True)
+    tensor = torch.tensor(np.nan_to_num(logits), requires_grad=True)
+    loss = functional.rnnt_loss(tensor, *map(torch.from_numpy, rest), reduction="none")
+    loss.sum().backward()
+    grad = tensor.grad.numpy()
+    if not padded:
+        grad = grad[batch.padded_mask()[..., 0]]
+    got_loss, got, _ = twin.fused(batch.layout(padded))
+    assert report("loss", got_loss, loss.detach().numpy()) <= 1e-4
+    assert report("gradient", got, grad) <= TOLERANCE["torchaudio_gradient"]["float32"]
