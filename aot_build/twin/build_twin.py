@@ -34,14 +34,19 @@ class TwinBuildError(RuntimeError):
     """The compiler refused the kernel; the message is the compiler's."""
 
 
-def build_op_kernel(dtype: str, op_kernel: Path = OP_KERNEL) -> Path:
-    """The library with all entries of `ascendc_op/op_kernel` for one logits type."""
-    sources = sorted(op_kernel.glob("*.cpp"))
-    text = "".join(f'#include "{source}"\n' for source in sources)
+def build_op_kernel(
+    dtype: str,
+    op_kernel: Path = OP_KERNEL,
+    entries: Iterable[str] | None = None,
+    flags: Iterable[str] = (),
+) -> Path:
+    """The library with the entries of `op_kernel` (default: all) for one type of logits."""
+    names = sorted(path.stem for path in op_kernel.glob("*.cpp")) if entries is None else entries
+    text = "".join(f'#include "{name}.cpp"\n' for name in names)
     defines = {}
     for tensor in TENSORS_OF_LOGITS_TYPE:
         defines[f"DTYPE_{tensor}"], defines[f"ORIG_DTYPE_{tensor}"] = DTYPES[dtype]
-    return build_kernel(text, f"op_{dtype}", defines, [op_kernel])
+    return build_kernel(text, f"op_{dtype}", defines, [op_kernel], flags)
 
 
 def build_kernel(
@@ -49,16 +54,21 @@ def build_kernel(
     name: str,
     defines: Mapping[str, str] | None = None,
     include_dirs: Iterable[Path] = (),
+    flags: Iterable[str] = (),
 ) -> Path:
-    """Compiles C++ source text against the twin; returns the shared library."""
+    """Compiles C++ source text against the twin; returns the shared library.
+
+    The cache knows what the text includes by content, so `include_dirs` may be copies.
+    """
     include_dirs = list(include_dirs)
-    flags = FLAGS + INCLUDES + [f"-I{folder}" for folder in include_dirs]
+    flags = [*FLAGS, *flags]
     flags += [f"-D{key}={value}" for key, value in (defines or {}).items()]
     headers = [path for folder in include_dirs for path in sorted(folder.glob("*.[hc]*"))]
     key = _digest([text, *flags], [*_twin_sources(), *headers])
     library = _cache() / f"{name}_{key}.so"
     if library.exists():
         return library
+    flags += INCLUDES + [f"-I{folder}" for folder in include_dirs]
     runtime = _build_runtime()
     with tempfile.TemporaryDirectory(dir=_cache()) as scratch:
         source = Path(scratch) / f"{name}.cpp"

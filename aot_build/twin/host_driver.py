@@ -15,6 +15,7 @@ from aot_build.twin import build_twin
 
 OP_HOST = build_twin.TWIN.parents[1] / "ascendc_op" / "op_host"
 UB_BYTES = 192 * 1024 - 256
+SYSTEM_WORKSPACE = 16 * 1024 * 1024  # the framework's part of a workspace
 
 # ge::DataType by numpy's name.
 DATA_TYPES = {"float32": 0, "float16": 1, "int32": 3, "int64": 9, "bfloat16": 27}
@@ -112,7 +113,7 @@ class Host:
             self._library.HostFree(ctypes.c_void_p(node))
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=16)
 def load(op_host: Path = OP_HOST) -> Host:
     """Compiles op_host with the host compiler's standard (C++11) and loads it."""
     return Host(build_twin.build_host(op_host))

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The twin catches bugs planted into the real kernel, host side included.
+
+Each mutant is a copy of ascendc_op with a few lines changed (mutants/kernel.mutants). Tiling comes
+from the mutant's own op_host, so that the two sides are tested together.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from oracles import random_batch
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+sys.path.insert(0, str(ROOT))
+
+from aot_build.twin import build_twin, driver, host_driver, mutants  # noqa: E402
+from mindspore_rnnt.params import pack_params  # noqa: E402
+from mindspore_rnnt.reference import rnnt_loss_reference  # noqa: E402
+
+OP = ROOT / "ascendc_op"
+MUTANTS = {mutant.name: mutant for mutant in mutants.read(HERE / "mutants" / "kernel.mutants")}
+CORES = 5
+TOLERANCE = 1e-3  # far below what the planted wrong values give
+
+
+class Operator:
+    """RnntFused, kernel and host side, from copies of their folders."""
+
+    def __init__(self, op_kernel: Path, op_host: Path) -> None:
+        self.library = build_twin.build_op_kernel(
+            "float32", op_kernel, entries=["rnnt_fused"], flags=["-O1"]
+        )
+        self.host = host_driver.load(op_host)
+
+    def run(self, vocab: int = 21, **options: int) -> tuple[driver.Result, float]:
+        """The result, and the largest error of loss and gradient against float64."""
+        batch = random_batch([(41, 4), (7, 2), (11, 0)], vocab, seed=9)
+        logits, targets, logit_lengths, target_lengths = layout = batch.layout(False)
+        inputs = {
+            "logits": logits.astype(np.float32),
+            "targets": targets.astype(np.int32),
+            "logit_lengths": np.asarray(logit_lengths, np.int32),
+            "target_lengths": np.asarray(target_lengths, np.int32),
+            "params": pack_params(),
+        }
+        shapes = [(array.dtype.name, array.shape) for array in inputs.values()]
+        decision = self.host.tile("RnntFused", shapes, vector_cores=CORES)
+        outputs = {"loss": ((3,), "float32"), "grad": (logits.shape, "float32")}
+        options = {
+            "cores": decision.block_dim,
+            "vector_cores": CORES,
+            "schedule_mode": decision.schedule_mode,
+            **options,
+        }
+        workspace = decision.workspace - host_driver.SYSTEM_WORKSPACE
+        result = driver.run(
+            self.library, "rnnt_fused", inputs, outputs, decision.tiling, workspace, **options
+        )
+        loss, grad = rnnt_loss_reference(*layout, reduction="none")
+        errors = [result.outputs["loss"] - loss, result.outputs["grad"] - grad]
+        return result, max(float(np.abs(error).max()) for error in errors)
+
+
+def planted(mutant: mutants.Mutant, folder: Path) -> Operator:
+    """Compiles a patched copy of ascendc_op."""
+    for part in ("op_kernel", "op_host"):
+        shutil.copytree(OP / part, folder / part)
+    for file in mutant.files():
+        path = folder / file
+        path.write_text(mutant.patch(path.read_text(), file))
+    # The host side includes these files; otherwise its own build serves all.
+    shared = {"op_kernel/rnnt_schedule.h", "op_host/rnnt_tile.cpp"}
+    op_host = folder / "op_host" if mutant.files() & shared else OP / "op_host"
+    return Operator(folder / "op_kernel", op_host)
+
+
+@pytest.fixture(scope="module")
+def operators(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Future]]:
+    """The kernel as it is and all mutants, compiled two at a time."""
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        jobs = {"right": pool.submit(Operator, OP / "op_kernel", OP / "op_host")}
+        for name, mutant in MUTANTS.items():
+            jobs[name] = pool.submit(planted, mutant, tmp_path_factory.mktemp(name))
+        yield jobs
+
+
+@pytest.mark.parametrize("vocab", [21, 3000])
+def test_the_kernel_as_it_is_has_no_fault(operators: dict[str, Future], vocab: int) -> None:
+    result, error = operators["right"].result().run(vocab)
+    print(f"max error {error:.3g}")
+    assert not result.faults, "\n".join(map(str, result.faults))
+    assert error < TOLERANCE / 10
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_planted_bug_is_caught(operators: dict[str, Future], name: str) -> None:
+    mutant = MUTANTS[name]
+    result, error = operators[name].result().run(**mutant.options)
+    print("\n".join(map(str, result.faults)), f"\nmax error {error:.3g}")
+    if mutant.fault == mutants.WRONG_VALUE:
+        assert not error < TOLERANCE
+    else:
+        assert mutant.fault in result.fault_names()
