@@ -7,9 +7,10 @@ import mindspore as ms
 from mindspore import Tensor, ops
 
 from .checks import check_options, check_reduction, check_shapes, check_tensors, check_values
+from .eager import eager_loss
 from .kernels import get_ops, prepare_ops
-from .kernels.eager import FusedLoss
 from .params import pack_params
+from .reduction import reduce_losses
 
 if ms.get_context("device_target") == "CPU":
     prepare_ops()  # cheap there, and too late in a graph by bytecode
@@ -95,14 +96,22 @@ def rnnt_loss(
     """
     _check_reduction(reduction)
     options = (blank, clamp, fused_log_softmax, fastemit_lambda, zero_infinity)
-    losses = sample_losses(
-        logits, targets, logit_lengths, target_lengths, options, fused_grad, validate
+    return checked_loss(
+        logits,
+        targets,
+        logit_lengths,
+        target_lengths,
+        options,
+        reduction,
+        fused_grad,
+        validate,
     )
-    return reduce_losses(losses, reduction)
 
 
-def sample_losses(logits, targets, logit_lengths, target_lengths, options, fused_grad, validate):
-    """The loss of each sample, (B,) float32. `options` are the arguments of `check_options`."""
+def checked_loss(
+    logits, targets, logit_lengths, target_lengths, options, reduction, fused_grad, validate
+):
+    """What rnnt_loss and RNNTLoss share; `options` are the arguments of `check_options`."""
     compiled = is_compiled(ops.clamp)
     if not compiled:
         check_tensors(logits, targets, logit_lengths, target_lengths)
@@ -122,20 +131,10 @@ def sample_losses(logits, targets, logit_lengths, target_lengths, options, fused
         as_int32(target_lengths),
         params_tensor(options, not compiled),
     )
-    if not fused_grad:
-        return get_ops().forward(*batch)[0]
     if compiled:
-        return get_ops().fused(*batch)[0]
-    return FusedLoss.apply(*batch)
-
-
-def reduce_losses(losses, reduction):
-    """(B,) -> (B,) or a scalar. `mean` is over the batch, whatever the lengths."""
-    if reduction == "mean":
-        return losses.mean()
-    if reduction == "sum":
-        return losses.sum()
-    return losses
+        losses = get_ops().fused(*batch)[0] if fused_grad else get_ops().forward(*batch)[0]
+        return reduce_losses(losses, reduction)
+    return eager_loss(batch, reduction, fused_grad)
 
 
 def as_int32(x):

@@ -4,7 +4,7 @@
 from mindspore import Tensor, nn
 
 from .checks import check_options
-from .functional import reduce_losses, sample_losses
+from .functional import checked_loss
 from .kernels import prepare_ops
 
 
@@ -96,13 +96,13 @@ class RNNTLoss(nn.LossBase):
     def construct(
         self, logits: Tensor, targets: Tensor, logit_lengths: Tensor, target_lengths: Tensor
     ) -> Tensor:
-        losses = sample_losses(
+        return checked_loss(
             logits,
             targets,
             logit_lengths,
             target_lengths,
             self.options,
+            self.reduction,
             self.fused_grad and self.training,
             self.validate,
         )
-        return reduce_losses(losses, self.reduction)

@@ -44,6 +44,22 @@ def test_float16_loss_is_float32_and_does_not_overflow(form):
     assert report("loss", loss, [150000]) == 0
 
 
+@both_forms
+@pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
+def test_loss_is_float32_in_a_half_precision_cell(mode, form):
+    """PyNative casts the inputs of every operator in such a Cell."""
+    logits = np.tile(np.float32([0, -3000]), (50, 1))
+    layout = (logits, np.zeros((1, 0), np.int32), np.array([50]), np.array([0]))
+    ms.set_context(mode=mode)
+    try:
+        loss_fn = RNNTLoss(fused_grad=FORMS[form]).to_float(ms.float16).set_train()
+        loss, gradient = ms.value_and_grad(loss_fn)(*tensors(layout))
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+    assert loss.dtype == ms.float32 and gradient.dtype == ms.float32
+    assert report("loss", numbers(loss), 150000) == 0
+
+
 @both_layouts
 @both_forms
 def test_int64_gives_the_same_bits(form, padded):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RnntFused in PyNative mode. Called as a primitive, its unused second output would get a gradient
+"""RnntFused with one output, for PyNative mode. Called as a primitive, its unused second output would get a gradient
 of zeros as large as the logits, allocated and filled on every step; a function with one output does
 not. MindSpore has such functions in a private module only; without it the primitive serves."""
 
