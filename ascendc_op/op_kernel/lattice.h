@@ -182,7 +182,8 @@ class Lattice {
     for (int32_t i = 0; i < rows; ++i) {
       const int32_t r = kAlpha ? i : rows - 1 - i, at = r * work.lanes;
       Step<kAlpha>(work, lp[at], lp[kSlabLanes + at], out[at], out[kSlabLanes + at],
-                   carry_in[r * kBlockLanes], carry_out[r * kBlockLanes]);
+                   work.carry_in ? carry_in[r * kBlockLanes] : carry_in,
+                   work.carry_out ? carry_out[r * kBlockLanes] : carry_out);
     }
     if (work.carry_in) carry_in_queue_.FreeTensor(carry_in);
     if (work.carry_out) SendCarry(work, first, rows, carry_out);

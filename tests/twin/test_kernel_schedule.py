@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The arithmetic of rnnt_schedule.h that host and kernel share, against plain counting."""
+
+import ctypes
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import kernel_on_twin as twin  # noqa: E402
+
+SIZES = [(t, u1) for t in range(1, 9) for u1 in range(1, 9)] + [(50, 3), (3, 50), (1, 40), (40, 1)]
+
+
+@pytest.mark.parametrize("T, U1", SIZES)
+def test_ranks_of_cells(T, U1):
+    """Cells in the order (diagonal, lane): a rank names one diagonal, and every cell has one."""
+    arithmetic = twin.schedule()
+    rank = 0
+    for d in range(T + U1 - 1):
+        lanes = [U1 - 1 - u for u in range(U1) if 0 <= d - u < T]
+        assert arithmetic.FirstLane(U1, d) == min(lanes)
+        assert arithmetic.LastLane(T, U1, d) == max(lanes)
+        assert arithmetic.CellsBefore(T, U1, d) == rank
+        for _ in lanes:
+            assert arithmetic.DiagonalOfRank(T, U1, rank) == d
+            rank += 1
+    assert rank == T * U1
+
+
+def tiling(lengths, padded, spare_u, spare_t=0):
+    max_u = max(u for _, u in lengths) + spare_u
+    max_t = max(t for t, _ in lengths) + spare_t
+    rows = sum(t * (u + 1) for t, u in lengths)
+    if padded:
+        rows = len(lengths) * max_t * (max_u + 1)
+    shape = (max_t, max_u + 1) if padded else (0, 0)
+    return twin.Tiling(rows, len(lengths), 10, *shape, max_u, padded, 0, 0, 0.0, 0)
+
+
+def needed_bytes(lengths):
+    return 4 * sum(twin.schedule().SampleFloats(t + u, u + 1) for t, u in lengths)
+
+
+@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize("widest", [1, 3, 40, 1500])
+def test_workspace_bound_covers_any_lengths(padded, widest):
+    rng = np.random.default_rng(widest)
+    for _ in range(200):
+        count = int(rng.integers(1, 9))
+        lengths = list(
+            zip(rng.integers(1, 2 * widest + 1, count), rng.integers(0, widest + 1, count))
+        )
+        lengths = [(int(t), int(u)) for t, u in lengths]
+        shapes = tiling(lengths, padded, int(rng.integers(0, 5)))
+        bound = twin.schedule().WorkspaceBytes(ctypes.byref(shapes), twin.LATTICE)
+        assert bound >= needed_bytes(lengths)
+
+
+@pytest.mark.parametrize("lengths", [[(1, 99)] * 5, [(1, 0)] * 50, [(99, 0), (1, 99)], [(1, 2047)]])
+def test_workspace_bound_at_its_edges(lengths):
+    shapes = tiling(lengths, False, 0)
+    bound = twin.schedule().WorkspaceBytes(ctypes.byref(shapes), twin.LATTICE)
+    assert bound >= needed_bytes(lengths)
+
+
+def test_workspace_is_near_what_is_needed():
+    lengths = [(500, 100)] * 8
+    shapes = tiling(lengths, False, 0)
+    bound = twin.schedule().WorkspaceBytes(ctypes.byref(shapes), twin.LATTICE)
+    print(f"bound {bound}, needed {needed_bytes(lengths)}")
+    assert bound <= 1.2 * needed_bytes(lengths)
+
+
+def test_workspace_without_targets_is_bounded_by_the_rows():
+    """RnntLattice does not know max_U."""
+    for lengths in ([(1, 59)], [(60, 0)], [(3, 3), (6, 7)], [(10, 2)] * 4):
+        rows = sum(t * (u + 1) for t, u in lengths)
+        shapes = twin.Tiling(rows, len(lengths), 0, 0, 0, twin.NO_TARGETS, 0, 0, 0, 0.0, 0)
+        bound = twin.schedule().WorkspaceBytes(ctypes.byref(shapes), twin.LATTICE)
+        assert bound >= needed_bytes(lengths)
+
+
+def test_no_lattice_needs_no_workspace():
+    shapes = tiling([(5, 3)], False, 0)
+    assert twin.schedule().WorkspaceBytes(ctypes.byref(shapes), twin.ROW_GRAD) == 0
+
+
+@pytest.mark.parametrize(
+    "rows, vocab, batch, element, cores, expected",
+    [
+        (10, 8, 1, 4, 48, 2),  # alpha and beta
+        (10, 8, 30, 4, 48, 48),
+        (10, 8, 30, 4, 40, 40),
+        (4096, 64, 1, 4, 48, 16),  # 1 MB in shares of 64 KB
+        (4096, 64, 1, 2, 48, 8),
+        (2**40, 131072, 1, 4, 48, 48),
+    ],
+)
+def test_block_count(rows, vocab, batch, element, cores, expected):
+    shapes = twin.Tiling(rows, batch, vocab, 0, 0, 5, 0, 0, 0, 0.0, 0)
+    phases = twin.ROW_STATS | twin.LATTICE | twin.ROW_GRAD
+    got = twin.schedule().BlockCount(ctypes.byref(shapes), phases, element, cores)
+    assert got == expected
+    assert twin.schedule().BlockCount(ctypes.byref(shapes), twin.ROW_GRAD, element, cores) <= expected
+
+
+def place(costs, cores):
+    loads = (ctypes.c_uint64 * cores)(*range(cores))
+    owners = (ctypes.c_uint8 * (2 * len(costs)))()
+    costs = (ctypes.c_int64 * len(costs))(*costs)
+    twin.schedule().PlaceTasks(costs, len(costs), loads, cores, owners)
+    return list(owners), [load >> 8 for load in loads]
+
+
+@pytest.mark.parametrize("samples, cores", [(1, 2), (4, 48), (24, 48), (40, 7), (256, 48), (3, 1)])
+def test_tasks_go_largest_first_to_the_least_loaded_core(samples, cores):
+    rng = np.random.default_rng(samples)
+    costs = [int(c) for c in rng.integers(1, 6, samples)]  # many ties
+    loads, expected = [0] * cores, [0] * (2 * samples)
+    for sample in sorted(range(samples), key=lambda i: (-costs[i], i)):
+        for end in range(2):
+            core = min(range(cores), key=lambda c: (loads[c], c))
+            expected[2 * sample + end] = core
+            loads[core] += costs[sample]
+    got, got_loads = place(costs, cores)
+    assert got == expected
+    assert sorted(got_loads) == sorted(loads)
+
+
+def test_few_tasks_have_a_core_each():
+    owners, _ = place([5, 9, 2, 7], 8)
+    assert sorted(owners) == list(range(8))
