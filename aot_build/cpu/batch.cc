@@ -3,14 +3,8 @@
 
 namespace rnnt {
 
-Batch::Batch(const BatchShape& shape, const int32_t* logit_lengths, const int32_t* target_lengths,
-             const int32_t* targets, int32_t blank)
+Batch::Batch(const BatchShape& shape, const int32_t* logit_lengths, const int32_t* target_lengths)
     : shape_(shape), samples_(shape.B) {
-  PlaceSamples(logit_lengths, target_lengths);
-  if (targets != nullptr) CheckLabels(targets, blank);
-}
-
-void Batch::PlaceSamples(const int32_t* logit_lengths, const int32_t* target_lengths) {
   const bool padded = shape_.max_u1 > 0;
   int64_t next_row = 0;
   bool adds_up = true;
@@ -40,7 +34,7 @@ void Batch::PlaceSamples(const int32_t* logit_lengths, const int32_t* target_len
   }
 }
 
-void Batch::CheckLabels(const int32_t* targets, int32_t blank) {
+void Batch::SetLabels(const int32_t* targets, int32_t blank) {
   row_labels_.assign(size() * (shape_.max_u + 1), -1);
   for (int64_t b = 0; b < size(); ++b) {
     Sample& s = samples_[b];

@@ -33,9 +33,10 @@ struct BatchShape {
 
 class Batch {
  public:
-  // Labels may be null where they do not matter; then no sample is refused on their account.
-  Batch(const BatchShape& shape, const int32_t* logit_lengths, const int32_t* target_lengths,
-        const int32_t* targets, int32_t blank);
+  Batch(const BatchShape& shape, const int32_t* logit_lengths, const int32_t* target_lengths);
+  // What the row phases need beside; samples whose labels, or the blank, are no class become
+  // invalid.
+  void SetLabels(const int32_t* targets, int32_t blank);
 
   int64_t size() const { return static_cast<int64_t>(samples_.size()); }
   int64_t rows() const { return shape_.rows; }
@@ -52,8 +53,6 @@ class Batch {
   void ForEachRun(int64_t begin, int64_t end, const Visit& visit) const;
 
  private:
-  void PlaceSamples(const int32_t* logit_lengths, const int32_t* target_lengths);
-  void CheckLabels(const int32_t* targets, int32_t blank);
   int64_t SampleOf(int64_t row) const;
 
   BatchShape shape_;

@@ -9,7 +9,9 @@ namespace rnnt {
 namespace {
 
 Batch BatchOf(const Problem& p) {
-  return Batch(p.shape, p.logit_lengths, p.target_lengths, p.targets, p.options.blank);
+  Batch batch(p.shape, p.logit_lengths, p.target_lengths);
+  batch.SetLabels(p.targets, p.options.blank);
+  return batch;
 }
 
 Records<Stats> StatsIn(float* state) { return {state, kStateFloats}; }
@@ -41,7 +43,7 @@ void Backward(const Problem& p, float* state, const float* dloss, void* dlogits)
 
 void ScaleGrad(Logits grad, const BatchShape& shape, const int32_t* logit_lengths,
                const int32_t* target_lengths, const float* dloss, void* dlogits) {
-  const Batch batch(shape, logit_lengths, target_lengths, nullptr, 0);
+  const Batch batch(shape, logit_lengths, target_lengths);
   const auto kernel = CurrentLevel().scale[grad.dtype];
   const int64_t row_bytes = batch.V() * SizeOf(grad.dtype);
   const bool stream = batch.rows() * row_bytes >= kStreamBytes;
@@ -57,7 +59,7 @@ void ScaleGrad(Logits grad, const BatchShape& shape, const int32_t* logit_length
 void LatticeOfRows(const BatchShape& shape, float* stats, const int32_t* logit_lengths,
                    const int32_t* target_lengths, const Options& options, float* loss,
                    float* coefficients) {
-  const Batch batch(shape, logit_lengths, target_lengths, nullptr, 0);
+  const Batch batch(shape, logit_lengths, target_lengths);
   const Records<Coefficients> rows = {coefficients, kCoefficientsFloats};
   batch.ForEachRun(0, batch.rows(), [&](int64_t b, int64_t, int64_t row, int64_t count) {
     for (int64_t r = row; b < 0 && r < row + count; ++r) rows[r] = {};

@@ -15,7 +15,7 @@ SMALLEST_NORMAL = np.finfo(np.float32).tiny
 
 
 def row_exp(x):
-    """exp(x), which is RnntRowGrad with row_max 0, row_sum, occupation and dloss 1, no posteriors."""
+    """exp(x): RnntRowGrad with row_max 0, row_sum, occupation and dloss 1, no posteriors."""
     y = poisoned((1, len(x)))
     stats, coefficients = np.zeros((1, 4), np.float32), np.zeros((1, 3), np.float32)
     stats[0, 1] = coefficients[0, 0] = 1
@@ -25,7 +25,7 @@ def row_exp(x):
 
 
 def test_exp_is_within_2_ulp(level):
-    """From 0 down to the smallest normal number, with what lies around the ends of the reduction."""
+    """From 0 down to the smallest normal number, and where the reduction changes over."""
     x = np.concatenate(
         [
             -np.linspace(0, 87.3, 2_000_001, dtype=np.float32),
