@@ -65,7 +65,7 @@ class JoinerRNNTLoss(nn.Cell):
         >>> from mindspore_rnnt import JoinerRNNTLoss, PackedJoiner, packed_indices
         >>> joiner = PackedJoiner(encoder_dim=8, predictor_dim=6, joiner_dim=16, vocab_size=10)
         >>> for parameter in joiner.get_parameters():
-        ...     parameter.set_data(ops.zeros_like(parameter))
+        ...     _ = parameter.set_data(ops.zeros_like(parameter))
         >>> loss_fn = JoinerRNNTLoss(joiner, memory_budget="64MB", blank=0, reduction="none")
         >>> encoder_out, predictor_out = ops.ones((2, 4, 8)), ops.ones((2, 3, 6))
         >>> targets = Tensor([[1, 2], [3, -1]], ms.int32)

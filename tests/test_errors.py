@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors name the argument, what it must be and what came. In a graph a bad value costs a sample."""
+"""Errors name the argument, what it must be and what came. In graphs a bad value costs a sample."""
 
 import mindspore as ms
 import numpy as np

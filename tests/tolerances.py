@@ -10,9 +10,9 @@ TOLERANCE = {
     # The float64 reference against path enumeration and central differences.
     "reference_enumeration": 1e-12,
     "reference_difference": 1e-7,
-    # torchaudio 2.8.0 computes its lattice in float32.
-    "torchaudio_loss_relative": 1e-4,
-    "torchaudio_gradient": {"float32": 1e-4, "float16": 2e-3},
+    # torchaudio 2.8.0: a float32 lattice, and the loss in the dtype of the logits.
+    "torchaudio_loss_relative": {"float32": 1e-4, "float16": 2e-3},
+    "torchaudio_gradient": {"float32": 3e-4, "float16": 2e-3},
     # The recipe: float32 networks computed in pieces, in batches, or by several processes.
     "recipe_encoder": 2e-5,
     "recipe_log_prob": 1e-9,
@@ -22,4 +22,6 @@ TOLERANCE = {
     "ascend_loss_relative": 2e-6,
     "ascend_loss_absolute": 5e-5,
     "ascend_gradient": {500: 2e-4, 2000: 2e-3},  # up to this T; the dtype's "gradient" comes on top
+    # Peak memory beside the logits, in units of their size.
+    "peak_memory": {"fused": 2.05, "two-op": 1.05, "evaluation": 0.05},
 }

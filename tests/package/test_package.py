@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""sdist -> wheel -> a clean environment with nothing but NumPy -> import from another folder."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import numpy
+import pytest
+
+from mindspore_rnnt.params import Param
+
+ROOT = Path(__file__).parents[2]
+
+
+def _run(*command, cwd, **environment):
+    env = {**os.environ, **environment}
+    env.pop("PYTHONPATH", None)
+    done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True)
+    print(done.stdout[-3000:], done.stderr[-3000:])
+    return done
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """Built from the sdist, by setuptools of this environment: nothing is downloaded."""
+    folder = tmp_path_factory.mktemp("build")
+    build = (
+        "import os, sys; from setuptools import build_meta as b; "
+        "os.chdir(sys.argv[1]); print(getattr(b, sys.argv[2])(sys.argv[3]))"
+    )
+    done = _run(sys.executable, "-c", build, ROOT, "build_sdist", folder, cwd=folder)
+    assert done.returncode == 0
+    (sdist,) = folder.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(folder, filter="data")
+    source = sdist.with_suffix("").with_suffix("")
+    done = _run(sys.executable, "-c", build, source, "build_wheel", folder, cwd=folder)
+    assert done.returncode == 0
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def installed(wheel, tmp_path_factory):
+    """A folder that holds the wheel's content and NumPy; no MindSpore, no torch, no compiler."""
+    folder = tmp_path_factory.mktemp("clean")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder / "site")
+    (folder / "site" / "numpy").symlink_to(Path(numpy.__file__).parent)
+    (folder / "site" / "numpy.libs").symlink_to(Path(numpy.__file__).parents[1] / "numpy.libs")
+    version = Path(numpy.__file__).parents[1] / f"numpy-{numpy.__version__}.dist-info"
+    (folder / "site" / version.name).symlink_to(version)
+
+    def python(code, *flags):
+        prelude = f"import sys; sys.path.insert(0, {str(folder / 'site')!r})\n"
+        command = (sys.executable, "-I", "-S", *flags, "-c", prelude + code)
+        return _run(*command, cwd=folder, PATH="/nowhere")
+
+    return python
+
+
+def test_wheel_holds_the_library_and_fits_every_python_3(wheel):
+    names = zipfile.ZipFile(wheel).namelist()
+    print(wheel.name)
+    assert "-py3-none-" in wheel.name
+    for name in ("lib/libmindspore_rnnt_cpu.so", "py.typed", "kernels/cpu.py", "bench/run.py"):
+        assert f"mindspore_rnnt/{name}" in names
+    assert not [n for n in names if n.startswith("tests") or n.endswith((".cc", ".o"))]
+
+
+def test_import_needs_numpy_only(installed):
+    done = installed(
+        "import mindspore_rnnt as m, numpy as np\n"
+        "from mindspore_rnnt.reference import rnnt_loss_reference\n"
+        "losses, _ = rnnt_loss_reference(np.zeros((1, 3, 3, 5)), [[1, 2]], [3], [2])\n"
+        "print(m.__version__, m.packed_indices([2], [1])[0].tolist(), losses)\n"
+        "from mindspore_rnnt import native\n"
+        "print(native.version(), native.cpu_level())\n"
+        "assert not {'mindspore', 'torch'} & set(sys.modules)\n"
+    )
+    assert done.returncode == 0
+    assert "[0, 0, 1, 1] [6.2554" in done.stdout
+
+
+def test_missing_mindspore_is_said_kindly(installed):
+    done = installed("from mindspore_rnnt import rnnt_loss")
+    assert done.returncode != 0
+    assert "needs MindSpore >= 2.7, but found none: pip install" in done.stderr
+
+
+def test_numpy_2_is_refused_kindly(monkeypatch):
+    from mindspore_rnnt import requirements
+
+    monkeypatch.setattr(requirements, "version", lambda name: "2.1.0")
+    with pytest.raises(ImportError, match=r"needs numpy < 2.*found 2\.1\.0: pip install"):
+        requirements.check_requirements()
+
+
+@pytest.mark.parametrize("found", ["2.6.0", "1.10.1", "2.6.99rc1"])
+def test_old_mindspore_is_refused_kindly(found, monkeypatch):
+    from mindspore_rnnt import requirements
+
+    monkeypatch.setattr(requirements, "mindspore_version", lambda: found)
+    with pytest.raises(
+        ImportError, match=f"needs MindSpore >= 2.7, but found {found}: pip install"
+    ):
+        requirements.check_requirements()
+
+
+def test_missing_library_names_the_command(monkeypatch, tmp_path):
+    from mindspore_rnnt import native
+
+    monkeypatch.setattr(native, "_LIBRARY", tmp_path / "none.so")
+    with pytest.raises(FileNotFoundError, match=r"none\.so is missing.*pip install"):
+        native.library_path()
+
+
+def test_params_mirror_the_c_header():
+    header = (ROOT / "ascendc_op/op_kernel/rnnt_params.h").read_text()
+    slots = dict(re.findall(r"kRnntParam(\w+) = (\d+)", header))
+    assert int(slots.pop("Count")) == len(Param)
+    python = {"".join(word.title() for word in p.name.split("_")): int(p) for p in Param}
+    python["FastEmitLambda"] = python.pop("FastemitLambda")
+    assert python == {name: int(value) for name, value in slots.items()}
+
+
+def test_signatures_match_the_library():
+    """Every operator is exported, with the inference that MindSpore looks for, for both devices."""
+    from mindspore_rnnt import native
+    from mindspore_rnnt.kernels.signatures import SIGNATURES
+
+    for name in SIGNATURES:
+        for symbol in (name, f"{name}InferShape", f"{name}InferType"):
+            assert hasattr(native.library(), symbol)
+        for symbol in (f"aclnn{name}InferShape", f"aclnn{name}InferType"):
+            assert hasattr(native.library(), symbol)
+
+
+def test_core_never_imports_the_recipe_and_only_kernels_know_custom():
+    package = ROOT / "mindspore_rnnt"
+    for file in package.rglob("*.py"):
+        if file.is_relative_to(package / "recipe"):
+            continue
+        tree = ast.parse(file.read_text())
+        modules = [n.module or "" for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)]
+        modules += [a.name for n in ast.walk(tree) if isinstance(n, ast.Import) for a in n.names]
+        assert not [m for m in modules if "recipe" in m.split(".")], file
+        if not file.is_relative_to(package / "kernels"):
+            attributes = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
+            assert "Custom" not in attributes, file
+        if file.name != "native.py":
+            assert "ctypes" not in modules, file

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Peak memory beside the logits, S, measured by the bench in a child process."""
+
+import pytest
+from tolerances import TOLERANCE
+
+from mindspore_rnnt.bench.memory import FORMS, MODES, peak_bytes
+from mindspore_rnnt.bench.problems import uniform
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("form", FORMS)
+def test_peak(form, mode):
+    problem = uniform(4, 200, 60, 1100)
+    assert problem.bytes > 200e6
+    peak = peak_bytes(problem, form, mode) - 32 * problem.rows
+    print(f"{form} {mode}: {peak / problem.bytes:.3f} S")
+    assert peak <= TOLERANCE["peak_memory"][form] * problem.bytes
