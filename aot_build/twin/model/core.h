@@ -78,6 +78,7 @@ struct Core {
   MaskRegister mask;
   std::vector<Buffer> buffers;
   std::vector<CacheLine> cache;
+  int plan = 0;  // counts the plans of UB; a LocalTensor belongs to one
   uint32_t planned_bytes = 0;
   uint32_t peak_bytes = 0;
   Block shadow[kUbBytes / kBlockBytes];

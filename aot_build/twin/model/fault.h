@@ -10,6 +10,7 @@ namespace twin {
   X(kUbOutOfRange, "ub_out_of_range", "an access passes the end of its LocalTensor")             \
   X(kUbUnaligned, "ub_unaligned", "an operand address breaks its alignment rule")                \
   X(kUbUninitialised, "ub_uninitialised", "a lane reads UB bytes that nobody wrote")             \
+  X(kStaleTensor, "stale_tensor", "a tensor is used that is freed, queued or of an old plan")    \
   X(kUbOverlap, "ub_overlap", "source and destination overlap partly")                           \
   X(kBufferRule, "buffer_rule", "too many buffers, a zero length or a wrong buffer size")        \
   X(kBufferPosition, "buffer_position", "the instruction does not work on this TPosition")       \

@@ -19,6 +19,7 @@ void CollectFreeFlags() {
 void InitSocState() { g_core->mask.Reset(); }
 
 void DropPlan() {
+  ++g_core->plan;
   g_core->buffers.clear();
   g_core->planned_bytes = 0;
   g_core->events.ResetPool();
@@ -207,6 +208,18 @@ void CheckWindow(int buffer, uint64_t bytes, uint32_t offset) {
     Report(Fault::kUbOutOfRange, "TBuf::Get", "window", "%llu bytes of a buffer of %u",
            static_cast<unsigned long long>(bytes + offset), g_core->buffers[buffer].bytes);
   }
+}
+
+void ReportStale(int buffer, int plan) {
+  if (plan != g_core->plan) {
+    Report(Fault::kStaleTensor, "LocalTensor", "plan", "%s",
+           plan == 0 ? "it was never allocated" : "UB was planned anew since");
+    return;
+  }
+  const Buffer& found = g_core->buffers[buffer];
+  Report(Fault::kStaleTensor, "LocalTensor", "buffer", "it is %s: %s",
+         found.state == Buffer::kFree ? "free" : "in the queue",
+         g_core->Describe(found.address).c_str());
 }
 
 }  // namespace twin

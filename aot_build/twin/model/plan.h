@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "model/core.h"
+
 namespace twin {
 
 constexpr int kMaxQueueDepth = 8;
@@ -34,6 +36,19 @@ void DestroyPlan();
 int PlanBuffer(uint32_t bytes, int position, bool queue);
 void PlanQueue(QueueState* queue, int count, uint32_t bytes, int position, int enque_kind,
                int free_kind);
+
+// Every use of a LocalTensor passes here: its plan must be the current one, and a queue's buffer
+// must be in the kernel's hands.
+void ReportStale(int buffer, int plan);
+inline void CheckTensor(int buffer, int plan) {
+  if (plan == g_core->plan) {
+    const Buffer& found = g_core->buffers[buffer];
+    if (!found.queue || found.state == Buffer::kOccupied || found.state == Buffer::kDequeued) {
+      return;
+    }
+  }
+  ReportStale(buffer, plan);
+}
 
 // A TBuf window of `bytes` at `offset` must lie in its buffer.
 void CheckWindow(int buffer, uint64_t bytes, uint32_t offset);

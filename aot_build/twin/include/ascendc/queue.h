@@ -99,7 +99,7 @@ class TQueBind {
   LocalTensor<T> Tensor(int buffer) {
     LocalTensor<T> tensor;
     const twin::Buffer& found = twin::g_core->buffers[buffer];
-    tensor.Bind(buffer, position, found.address, found.bytes);
+    tensor.Bind(buffer, twin::g_core->plan, position, found.address, found.bytes);
     return tensor;
   }
 
@@ -129,7 +129,8 @@ class TBuf {
   LocalTensor<T> GetWithOffset(uint32_t size, uint32_t bufOffset) {
     twin::CheckWindow(buffer_, static_cast<uint64_t>(size) * sizeof(T), bufOffset);
     LocalTensor<T> tensor;
-    tensor.Bind(buffer_, pos, twin::g_core->buffers[buffer_].address + bufOffset,
+    tensor.Bind(buffer_, twin::g_core->plan, pos,
+                twin::g_core->buffers[buffer_].address + bufOffset,
                 static_cast<uint32_t>(size * sizeof(T)));
     return tensor;
   }

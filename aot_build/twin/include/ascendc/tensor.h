@@ -9,6 +9,7 @@
 #include "ascendc/types.h"
 #include "model/core.h"
 #include "model/memory.h"
+#include "model/plan.h"
 
 namespace AscendC {
 
@@ -20,7 +21,7 @@ class LocalTensor {
 
   T GetValue(const uint32_t index) const {
     T value;
-    twin::ScalarUb("GetValue", address_ + index * sizeof(T), sizeof(T), Offset(index), false,
+    twin::ScalarUb("GetValue", TwinAddress() + index * sizeof(T), sizeof(T), Offset(index), false,
                    &value);
     return value;
   }
@@ -28,7 +29,7 @@ class LocalTensor {
   template <typename S>
   void SetValue(const uint32_t index, const S value) const {
     T converted = static_cast<T>(value);
-    twin::ScalarUb("SetValue", address_ + index * sizeof(T), sizeof(T), Offset(index), true,
+    twin::ScalarUb("SetValue", TwinAddress() + index * sizeof(T), sizeof(T), Offset(index), true,
                    &converted);
   }
 
@@ -42,7 +43,7 @@ class LocalTensor {
   template <typename U>
   LocalTensor<U> ReinterpretCast() const {
     LocalTensor<U> result;
-    result.Bind(buffer_, position_, address_, bytes_);
+    result.Bind(buffer_, plan_, position_, address_, bytes_);
     return result;
   }
 
@@ -50,15 +51,19 @@ class LocalTensor {
   int32_t GetPosition() const { return static_cast<int32_t>(position_); }
 
   // The twin's own view; kernels have no use for it.
-  void Bind(int buffer, TPosition position, uint32_t address, uint32_t bytes) {
+  void Bind(int buffer, int plan, TPosition position, uint32_t address, uint32_t bytes) {
     buffer_ = buffer;
+    plan_ = plan;
     position_ = position;
     address_ = address;
     bytes_ = bytes;
   }
   int TwinBuffer() const { return buffer_; }
   TPosition TwinPosition() const { return position_; }
-  uint32_t TwinAddress() const { return address_; }
+  uint32_t TwinAddress() const {
+    twin::CheckTensor(buffer_, plan_);
+    return address_;
+  }
   uint32_t TwinBytes() const { return bytes_; }
 
  private:
@@ -69,6 +74,7 @@ class LocalTensor {
   }
 
   int buffer_ = -1;
+  int plan_ = 0;
   TPosition position_ = TPosition::GM;
   uint32_t address_ = 0;
   uint32_t bytes_ = 0;
