@@ -2,22 +2,17 @@
 // Phase lattice: log alpha and log beta of every sample, a diagonal at a time, each on a core of
 // its own.
 //
-//   alpha(d+1)[w] = logadd(alpha(d)[w] + lp_blank(d)[w], alpha(d)[w+1] + lp_label(d)[w+1])
-//   beta(d)[w]    = logadd(lp_blank(d)[w] + beta(d+1)[w], lp_label(d)[w] + beta(d+1)[w-1])
+// alpha starts from cell (0, 0), beta from the cell (T, U) to which the last blank leads; alpha
+// ends there, so -log P is known from both ends. lattice_state.h has a step's arithmetic; this file
+// has the tasks, and what comes from and goes to the workspace, in blocks of diagonals: the next
+// block is on its way while one is worked on.
 //
-// with lanes w = U - u. alpha starts from cell (0, 0), beta from the cell (T, U) to which the last
-// blank leads; alpha ends there, so -log P is known from both ends. One of the two arcs is a lane
-// aside: a Gather with constant offsets shifts it.
-//
-// float32 alone would drift at long T, so every kRnntScaleGroup diagonals the integer next to the
-// largest value moves from the values to `scale`, exactly. A stored value is relative to the scale
-// of its group.
-//
-// Diagonals longer than a strip go strip by strip, from the small u to the large (alpha) or back
-// (beta); a strip hands the lanes at its edge, the `carry`, to the next one.
+// Diagonals longer than a strip go strip by strip, in the direction in which arcs move between
+// lanes. A strip hands its edge, a block of lanes for each diagonal, to the next one: the `carry`.
 #ifndef MINDSPORE_RNNT_LATTICE_H_
 #define MINDSPORE_RNNT_LATTICE_H_
 
+#include "lattice_state.h"
 #include "rnnt_workspace.h"
 
 namespace rnnt {
@@ -28,17 +23,12 @@ class Lattice {
     batch_ = batch;
     workspace_.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(workspace));
     batch->Plan(pipe);
+    state_.Init(pipe);
     pipe->InitBuffer(lp_queue_, 2, 2 * kSlabLanes * sizeof(float));
     pipe->InitBuffer(out_queue_, 2, 2 * kSlabLanes * sizeof(float));
     pipe->InitBuffer(carry_in_queue_, 1, (kRnntScaleGroup + 1) * kBlockBytes);
     pipe->InitBuffer(carry_out_queue_, 1, kRnntScaleGroup * kBlockBytes);
     pipe->InitBuffer(small_queue_, 2, 2 * kBlockBytes);
-    pipe->InitBuffer(buffer_, kBufferLanes * sizeof(float));
-    CreateVecIndex(Offsets(), int32_t{0}, static_cast<uint32_t>(kRnntStripLanes));
-    Fence();
-    Muls(Offsets(), Offsets(), static_cast<int32_t>(sizeof(float)), kRnntStripLanes);
-    Duplicate(Small(kLargest), 0.0f, kRepeatLanes);
-    Fence();
   }
 
   // Walks the samples twice: for the sizes, then for this core's share.
@@ -52,7 +42,7 @@ class Lattice {
       uint8_t core_of_task[2 * kRnntPlaceSamples];
       Sample ahead = sample;
       for (count = 0; count < kRnntPlaceSamples && batch_->Next(&ahead); ++count) {
-        costs[count] = ahead.valid ? RnntLatticeCost(ahead.Diagonals(), ahead.U1) : 0;
+        costs[count] = ahead.valid ? RnntLatticeCost(ahead.T, ahead.U1) : 0;
       }
       RnntPlaceTasks(costs, count, loads, cores, core_of_task);
       for (int32_t i = 0; i < count; ++i) {
@@ -67,69 +57,53 @@ class Lattice {
  private:
   static constexpr int32_t kSlabLanes = 4096;  // lanes of one array in a block of diagonals
 
-  // UB that lives through a task. `state` and `label` have a guard block on the side that a Gather
-  // reaches beyond.
-  static constexpr int32_t kState = kBlockLanes;
-  static constexpr int32_t kBlank = kState + kRnntStripLanes;
-  static constexpr int32_t kLabel = kBlank + kRnntStripLanes;
-  static constexpr int32_t kShifted = kLabel + kRnntStripLanes + kBlockLanes;
-  static constexpr int32_t kOffsets = kShifted + kRnntStripLanes;
-  static constexpr int32_t kSmall = kOffsets + kRnntStripLanes;
-  enum SmallVector { kScale, kLargest, kStep, kEighth, kPartial = kEighth + 2, kSmallCount };
-  static constexpr int32_t kBufferLanes = kSmall + kSmallCount * kRepeatLanes;
-
-  RNNT_FN LocalTensor<float> At(int32_t lane) { return buffer_.Get<float>()[lane]; }
-  RNNT_FN LocalTensor<float> Small(SmallVector v) { return At(kSmall + v * kRepeatLanes); }
-  RNNT_FN LocalTensor<int32_t> Offsets() { return At(kOffsets).ReinterpretCast<int32_t>(); }
-
   // A strip of a sample's diagonals, and the blocks it is worked on in.
   struct Work {
     Strip strip;
     int64_t diagonals;
-    int32_t lanes;        // rounded up to whole blocks
-    int32_t block;        // diagonals of a block; divides kRnntScaleGroup
-    int64_t carry;        // offset of the carry of diagonal 0
-    int64_t left_scales;  // scales of the strip before
+    int32_t lanes;  // of the strip, rounded up to whole blocks
+    int32_t block;  // diagonals of a block; divides kRnntScaleGroup
+    int32_t by;     // lanes by which the source of the moving arc is aside
+    bool by_frame;  // the blank arc is the one that moves
     bool carry_in, carry_out;
+    int64_t carry;             // offset of the carry of diagonal 0
+    int64_t neighbour_scales;  // scales of the strip before
   };
 
   template <bool kAlpha>
   RNNT_FN void RunTask(const Sample& sample) {
     const SampleSpace space(sample);
-    const int64_t strips = RnntStrips(sample.U1);
+    const int64_t strips = RnntStrips(sample.Lanes());
+    Work work;
+    work.diagonals = sample.Diagonals();
+    work.by_frame = sample.ByFrame();
+    work.by = kAlpha != work.by_frame ? 1 : -1;
+    work.carry = space.Carry(0) + (kAlpha ? 0 : kBlockLanes);
     for (int64_t i = 0; i < strips; ++i) {
-      const int64_t s = kAlpha ? strips - 1 - i : i;
-      Work work;
+      const int64_t s = work.by > 0 ? strips - 1 - i : i;
       work.strip = space.StripOf(s * kRnntStripLanes);
-      work.diagonals = sample.Diagonals();
-      work.lanes = static_cast<int32_t>(RnntAlignUp(work.strip.lanes, kBlockLanes));
+      // With frames as lanes, a lane more: T, to which the last blank leads.
+      work.lanes = static_cast<int32_t>(
+          RnntAlignUp(work.strip.lanes + (work.by_frame ? 1 : 0), kBlockLanes));
       work.block = kRnntScaleGroup;
       while (work.block * work.lanes > kSlabLanes) work.block /= 2;
-      work.carry = space.Carry(0) + (kAlpha ? 0 : kBlockLanes);
       work.carry_in = i > 0;
       work.carry_out = i + 1 < strips;
       if (work.carry_in) {
-        work.left_scales = space.StripOf((kAlpha ? s + 1 : s - 1) * kRnntStripLanes).scales;
+        work.neighbour_scales = space.StripOf((s + work.by) * kRnntStripLanes).scales;
         PipeBarrier<PIPE_ALL>();  // what the strip before left in GM is read now
       }
-      const int64_t origin = kAlpha ? sample.U1 - 1 : 0;
-      Start(i == 0 ? static_cast<int32_t>(origin - work.strip.first) : -1);
+      state_.Start(work.lanes, i == 0 ? Origin<kAlpha>(sample, work) : -1);
       RunStrip<kAlpha>(work);
     }
-    SendEnd<kAlpha>(space);
+    SendEnd<kAlpha>(space, work);
   }
 
-  // All lanes impossible, except that `origin` has probability 1.
-  RNNT_FN void Start(int32_t origin) {
-    Fence();
-    Duplicate(At(0), kImpossible, kOffsets);
-    Duplicate(Small(kScale), 0.0f, kBlockLanes);
-    Fence();
-    if (origin >= 0) {
-      LaneMask lane(origin % kBlockLanes);
-      Duplicate(At(kState + FloorToBlock(origin)), 0.0f, lane.bits, 1, 1, 8);
-      Fence();
-    }
+  // The lane of (0, 0) or of (T, U), in the first strip that is worked on.
+  template <bool kAlpha>
+  RNNT_FN int32_t Origin(const Sample& sample, const Work& work) {
+    if (work.by_frame) return kAlpha ? 0 : static_cast<int32_t>(sample.T);
+    return kAlpha ? static_cast<int32_t>(sample.U1 - 1 - work.strip.first) : 0;
   }
 
   template <bool kAlpha>
@@ -137,17 +111,15 @@ class Lattice {
     const int64_t blocks = (work.diagonals + work.block - 1) / work.block;
     LoadBlock(work, kAlpha ? 0 : (blocks - 1) * work.block);
     for (int64_t i = 0; i < blocks; ++i) {
-      const int64_t first = (kAlpha ? i : blocks - 1 - i) * work.block;
+      const int64_t first = (kAlpha ? i : blocks - 1 - i) * work.block, end = first + work.block;
       LocalTensor<float> lp = lp_queue_.DeQue<float>();
-      if (i + 1 < blocks) LoadBlock(work, first + (kAlpha ? work.block : -work.block));
-      const bool group_begins = kAlpha ? first % kRnntScaleGroup == 0
-                                       : i == 0 || (first + work.block) % kRnntScaleGroup == 0;
-      if (group_begins) SendScale<kAlpha>(work, first / kRnntScaleGroup);
+      if (i + 1 < blocks) LoadBlock(work, kAlpha ? end : first - work.block);
+      const int64_t entered = kAlpha ? first : end, left = kAlpha ? end : first;
+      if (i == 0 || entered % kRnntScaleGroup == 0)
+        SendScale<kAlpha>(work, first / kRnntScaleGroup);
       RunBlock<kAlpha>(work, first, lp);
       lp_queue_.FreeTensor(lp);
-      const bool group_ends =
-          kAlpha ? (first + work.block) % kRnntScaleGroup == 0 : first % kRnntScaleGroup == 0;
-      if (group_ends && i + 1 < blocks) Renormalise(work);
+      if (i + 1 < blocks && left % kRnntScaleGroup == 0) state_.Renormalise();
     }
   }
 
@@ -155,8 +127,7 @@ class Lattice {
     return static_cast<int32_t>(RnntMin(work.block, work.diagonals - first));
   }
 
-  // lp_blank, then lp_label, of a block of diagonals; a row's last block is filled up with
-  // impossible lanes.
+  // lp_blank, then lp_label, of a block of diagonals; rows are filled up with impossible lanes.
   RNNT_FN void LoadBlock(const Work& work, int64_t first) {
     const int64_t W = work.strip.lanes;
     const DataCopyExtParams copy(static_cast<uint16_t>(Rows(work, first)),
@@ -181,113 +152,37 @@ class Lattice {
     const LocalTensor<float> out = out_queue_.AllocTensor<float>();
     for (int32_t i = 0; i < rows; ++i) {
       const int32_t r = kAlpha ? i : rows - 1 - i, at = r * work.lanes;
-      Step<kAlpha>(work, lp[at], lp[kSlabLanes + at], out[at], out[kSlabLanes + at],
-                   work.carry_in ? carry_in[r * kBlockLanes] : carry_in,
-                   work.carry_out ? carry_out[r * kBlockLanes] : carry_out);
+      if (work.carry_in) SetGuard<kAlpha>(work, carry_in[r * kBlockLanes]);
+      const LocalTensor<float> blank = lp[at], label = lp[kSlabLanes + at];
+      const LocalTensor<float>& still = work.by_frame ? label : blank;
+      const LocalTensor<float>& moving = work.by_frame ? blank : label;
+      if (kAlpha) state_.AlphaArcs(still, moving, out[at]);
+      Fence();
+      if (work.carry_out) CopyEdge<kAlpha>(work, carry_out[r * kBlockLanes]);
+      if (kAlpha) {
+        state_.AlphaSum(work.by);
+      } else {
+        const LocalTensor<float> out_blank = out[at], out_label = out[kSlabLanes + at];
+        state_.BetaArcs(still, moving, work.by, work.by_frame ? out_label : out_blank,
+                        work.by_frame ? out_blank : out_label);
+      }
     }
     if (work.carry_in) carry_in_queue_.FreeTensor(carry_in);
     if (work.carry_out) SendCarry(work, first, rows, carry_out);
     SendBlock<kAlpha>(work, first, rows, out);
   }
 
-  // One diagonal. `out` gets alpha, or the two arcs of beta.
   template <bool kAlpha>
-  RNNT_FN void Step(const Work& work, const LocalTensor<float>& lp_blank,
-                    const LocalTensor<float>& lp_label, const LocalTensor<float>& out,
-                    const LocalTensor<float>& out_label, const LocalTensor<float>& carry_in,
-                    const LocalTensor<float>& carry_out) {
-    const LocalTensor<float> state = At(kState), shifted = At(kShifted);
-    const int32_t n = work.lanes;
-    if (kAlpha) {
-      const LocalTensor<float> blank = At(kBlank), label = At(kLabel);
-      Adds(out, state, 0.0f, n);
-      Add(blank, state, lp_blank, n);
-      Add(label, state, lp_label, n);
-      if (work.carry_in) Adds(label[n], carry_in, 0.0f, kBlockLanes);
-      Fence();
-      if (work.carry_out) Adds(carry_out, label, 0.0f, kBlockLanes);
-      Shift(shifted, label, 1, n);
-      Fence();
-      LogAdd(state, blank, shifted, n);
-    } else {
-      const LocalTensor<float> guard = At(kState - kBlockLanes);
-      if (work.carry_in) Adds(guard, carry_in, 0.0f, kBlockLanes);
-      if (work.carry_out) Adds(carry_out, state[n - kBlockLanes], 0.0f, kBlockLanes);
-      Fence();
-      Add(out, state, lp_blank, n);
-      Shift(shifted, guard, kBlockLanes - 1, n);
-      Fence();
-      Add(out_label, shifted, lp_label, n);
-      Fence();
-      LogAdd(state, out, out_label, n);
-    }
+  RNNT_FN void SetGuard(const Work& work, const LocalTensor<float>& carry) {
+    Adds(kAlpha ? state_.MovedGuard(work.by) : state_.StateGuard(work.by), carry, 0.0f,
+         kBlockLanes);
+  }
+  template <bool kAlpha>
+  RNNT_FN void CopyEdge(const Work& work, const LocalTensor<float>& carry) {
+    Adds(carry, kAlpha ? state_.MovedEdge(work.by) : state_.StateEdge(work.by), 0.0f, kBlockLanes);
   }
 
-  // dst[w] = src[w + by].
-  RNNT_FN void Shift(const LocalTensor<float>& dst, const LocalTensor<float>& src, int32_t by,
-                     int32_t n) {
-    Gather(dst, src, Offsets().ReinterpretCast<uint32_t>(),
-           static_cast<uint32_t>(by * sizeof(float)), static_cast<uint32_t>(n));
-  }
-
-  // dst = log(exp(a) + exp(b)) = max + log(1 + exp(min - max)).
-  RNNT_FN void LogAdd(const LocalTensor<float>& dst, const LocalTensor<float>& a,
-                      const LocalTensor<float>& b, int32_t n) {
-    const LocalTensor<float> rest = At(kLabel);  // of no use to either direction by now
-    Max(dst, a, b, n);
-    Min(rest, a, b, n);
-    Fence();
-    Sub(rest, rest, dst, n);
-    Fence();
-    Exp(rest, rest, n);
-    Fence();
-    Adds(rest, rest, 1.0f, n);
-    Fence();
-    Ln(rest, rest, n);
-    Fence();
-    Add(dst, dst, rest, n);
-    Fence();
-  }
-
-  // Moves the integer next to the largest value to the scale, unless nothing is possible yet.
-  RNNT_FN void Renormalise(const Work& work) {
-    const LocalTensor<float> state = At(kState), step = Small(kStep), scale = Small(kScale);
-    const LocalTensor<float> integer = Small(kEighth);
-    FoldLargest(work);
-    Cast(integer, step, RoundMode::CAST_RINT, static_cast<uint32_t>(kBlockLanes));
-    Fence();
-    // 1 for a value that is possible, 0 for one that is not.
-    Adds(step, step, -0.1f * kImpossible, kBlockLanes);
-    Fence();
-    Muls(step, step, 1e-28f, kBlockLanes);
-    Fence();
-    Maxs(step, step, 0.0f, kBlockLanes);
-    Fence();
-    Mins(step, step, 1.0f, kBlockLanes);
-    Fence();
-    Mul(step, step, integer, kBlockLanes);
-    Fence();
-    Add(scale, scale, step, kBlockLanes);
-    WithRowValue<Minus>(state, state, step, 1, WholeRepeats(work));
-    Fence();
-    Maxs(state, state, kImpossible, WholeRepeats(work));
-    Fence();
-  }
-
-  // kLargest[0] and all of kStep's first block: the largest value of the state.
-  RNNT_FN void FoldLargest(const Work& work) {
-    FoldRows<Largest>(Small(kLargest), At(kState), 1, WholeRepeats(work), Small(kEighth),
-                      Small(kPartial));
-    Fence();
-    ToBlocks(Small(kStep), Small(kLargest), 1);
-    Fence();
-  }
-
-  // The state's lanes behind the last block stay impossible.
-  RNNT_FN int32_t WholeRepeats(const Work& work) {
-    return static_cast<int32_t>(RnntAlignUp(work.lanes, kRepeatLanes));
-  }
-
+  // alpha of a block of diagonals, or the two arcs of beta, blank first.
   template <bool kAlpha>
   RNNT_FN void SendBlock(const Work& work, int64_t first, int32_t rows,
                          const LocalTensor<float>& rows_out) {
@@ -295,7 +190,9 @@ class Lattice {
     LocalTensor<float> out = out_queue_.DeQue<float>();
     const int64_t W = work.strip.lanes;
     const uint32_t bytes = static_cast<uint32_t>(W * sizeof(float));
-    const DataCopyExtParams copy(static_cast<uint16_t>(rows), bytes, 0, kAlpha ? 0 : bytes, 0);
+    const uint32_t ub_gap =
+        static_cast<uint32_t>((work.lanes - RnntAlignUp(W, kBlockLanes)) / kBlockLanes);
+    const DataCopyExtParams copy(static_cast<uint16_t>(rows), bytes, ub_gap, kAlpha ? 0 : bytes, 0);
     if (kAlpha) {
       DataCopyPad(workspace_[static_cast<uint64_t>(work.strip.alpha + first * W)], out, copy);
     } else {
@@ -308,33 +205,32 @@ class Lattice {
 
   template <bool kAlpha>
   RNNT_FN void SendScale(const Work& work, int64_t group) {
-    LocalTensor<float> scale = small_queue_.AllocTensor<float>();
-    Adds(scale, Small(kScale), 0.0f, kBlockLanes);
-    small_queue_.EnQue(scale);
-    scale = small_queue_.DeQue<float>();
     const int64_t at = work.strip.scales + group * kRnntScaleFloats + (kAlpha ? 0 : kBlockLanes);
-    DataCopy(workspace_[static_cast<uint64_t>(at)], scale, kBlockLanes);
-    small_queue_.FreeTensor(scale);
+    const LocalTensor<float> scale = small_queue_.AllocTensor<float>();
+    Adds(scale, state_.scale(), 0.0f, kBlockLanes);
+    SendSmall(at, scale, kBlockLanes);
   }
 
-  // The state of the last strip holds log P: alpha in lane 0, beta as the only possible value.
+  // log P and its scale. The last state of alpha on lanes w = U - u has it in lane 0; else it is
+  // the only possible value.
   template <bool kAlpha>
-  RNNT_FN void SendEnd(const SampleSpace& space) {
-    LocalTensor<float> end = small_queue_.AllocTensor<float>();
-    if (kAlpha) {
-      Adds(end, At(kState), 0.0f, kBlockLanes);
+  RNNT_FN void SendEnd(const SampleSpace& space, const Work& work) {
+    const LocalTensor<float> end = small_queue_.AllocTensor<float>();
+    if (kAlpha && !work.by_frame) {
+      Adds(end, state_.state(), 0.0f, kBlockLanes);
     } else {
-      Work work;
-      work.lanes = kRnntStripLanes;
-      FoldLargest(work);
-      Adds(end, Small(kStep), 0.0f, kBlockLanes);
+      state_.FindLargest();
+      Adds(end, state_.largest(), 0.0f, kBlockLanes);
     }
-    Adds(end[kBlockLanes], Small(kScale), 0.0f, kBlockLanes);
-    small_queue_.EnQue(end);
-    end = small_queue_.DeQue<float>();
-    const int64_t at = space.Header(kAlpha ? kAlphaEnd : kBetaEnd);
-    DataCopy(workspace_[static_cast<uint64_t>(at)], end, 2 * kBlockLanes);
-    small_queue_.FreeTensor(end);
+    Adds(end[kBlockLanes], state_.scale(), 0.0f, kBlockLanes);
+    SendSmall(space.Header(kAlpha ? kAlphaEnd : kBetaEnd), end, 2 * kBlockLanes);
+  }
+
+  RNNT_FN void SendSmall(int64_t at, const LocalTensor<float>& values, uint32_t count) {
+    small_queue_.EnQue(values);
+    LocalTensor<float> out = small_queue_.DeQue<float>();
+    DataCopy(workspace_[static_cast<uint64_t>(at)], out, count);
+    small_queue_.FreeTensor(out);
   }
 
   // The edge of the strip before, relative to this strip's scale.
@@ -342,20 +238,19 @@ class Lattice {
   RNNT_FN LocalTensor<float> ReceiveCarry(const Work& work, int64_t first, int32_t rows) {
     LocalTensor<float> carry = carry_in_queue_.AllocTensor<float>();
     const LocalTensor<float> step = carry[kRnntScaleGroup * kBlockLanes];
-    const DataCopyPadExtParams<float> no_padding(false, 0, 0, 0.0f);
     DataCopyPad(carry, workspace_[static_cast<uint64_t>(work.carry + first * kRnntCarryFloats)],
                 DataCopyExtParams(static_cast<uint16_t>(rows), kBlockBytes,
                                   kRnntCarryFloats * sizeof(float) - kBlockBytes, 0, 0),
-                no_padding);
-    const int64_t scale =
-        work.left_scales + first / kRnntScaleGroup * kRnntScaleFloats + (kAlpha ? 0 : kBlockLanes);
+                DataCopyPadExtParams<float>(false, 0, 0, 0.0f));
+    const int64_t scale = work.neighbour_scales + first / kRnntScaleGroup * kRnntScaleFloats +
+                          (kAlpha ? 0 : kBlockLanes);
     DataCopy(step, workspace_[static_cast<uint64_t>(scale)], kBlockLanes);
     carry_in_queue_.EnQue(carry);
     carry = carry_in_queue_.DeQue<float>();
-    Sub(step, step, Small(kScale), kBlockLanes);
+    Sub(step, step, state_.scale(), kBlockLanes);
     Fence();
-    const uint64_t lanes = kBlockLanes;
-    Add(carry, carry, step, lanes, static_cast<uint8_t>(rows), Strides(1, 1, 1, 1, 0));
+    Add(carry, carry, step, static_cast<uint64_t>(kBlockLanes), static_cast<uint8_t>(rows),
+        Strides(1, 1, 1, 1, 0));
     Fence();
     return carry;
   }
@@ -372,9 +267,9 @@ class Lattice {
 
   Batch* batch_;
   GlobalTensor<float> workspace_;
+  LatticeState state_;
   TQue<TPosition::VECIN, 1> lp_queue_, carry_in_queue_;
   TQue<TPosition::VECOUT, 1> out_queue_, small_queue_, carry_out_queue_;
-  TBuf<TPosition::VECCALC> buffer_;
 };
 
 }  // namespace rnnt

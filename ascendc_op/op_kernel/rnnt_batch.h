@@ -19,6 +19,8 @@ struct Sample {
   bool valid;         // its lengths fit the tensors
 
   RNNT_FN int64_t Diagonals() const { return T + U1 - 1; }
+  RNNT_FN int64_t Lanes() const { return RnntLanes(T, U1); }
+  RNNT_FN bool ByFrame() const { return RnntByFrame(T, U1); }
   RNNT_FN int64_t Cells() const { return valid ? T * U1 : 0; }
 };
 
@@ -68,7 +70,7 @@ class Batch {
     if (b >= tiling_.batch) return false;
     const int64_t row_base = sample->row_base + sample->row_count;
     const int64_t workspace =
-        sample->workspace + (sample->valid ? RnntSampleFloats(sample->Diagonals(), sample->U1) : 0);
+        sample->workspace + (sample->valid ? RnntSampleFloats(sample->T, sample->U1) : 0);
     Load(b / kChunk);
     const LocalTensor<int32_t> lengths = buffer_.Get<int32_t>();
     const int64_t T = lengths.GetValue(static_cast<uint32_t>(b % kChunk));

@@ -43,7 +43,7 @@ class Labels {
     const LocalTensor<int32_t> labels = queue_.AllocTensor<int32_t>();
     Order<HardEvent::S_MTE2>();  // the buffer's last labels may have been read as scalars
     const int64_t U = tile.sample.U1 - 1;
-    const int64_t lowest = U - tile.lane - tile.count + 1;
+    const int64_t lowest = tile.u - tile.count + 1;
     Copy(labels, tile.sample, lowest, RnntMin(tile.count, U - lowest));
     SetFlag<HardEvent::MTE2_S>(arrived_[loaded_ % 2]);
     ++loaded_;
@@ -58,7 +58,7 @@ class Labels {
 
   // Label of row i as a scalar; -1: none, or none that could be used.
   RNNT_FN int64_t ScalarAt(const Tile& tile, int32_t i, int64_t vocab) {
-    if (tile.lane + i == 0) return -1;
+    if (tile.u - i == tile.sample.U1 - 1) return -1;
     const int32_t label = current_.GetValue(static_cast<uint32_t>(tile.count - 1 - i));
     return label >= 0 && label < vocab ? label : -1;
   }
@@ -71,7 +71,7 @@ class Labels {
     const int32_t n = tile.count;
     const LocalTensor<int32_t> label = Table(kLabel), entry = Table(kEntry);
     const LocalTensor<float> penalty = Penalty();
-    if (tile.lane == 0 && n == 1) Duplicate(current_, int32_t{-1}, kBlockLanes);
+    if (tile.u == tile.sample.U1 - 1 && n == 1) Duplicate(current_, int32_t{-1}, kBlockLanes);
     Adds(Table(kOrder), Table(kDescending), (n - 1) * kWordBytes, n);
     Fence();
     Gather(label, current_, Table(kOrder).ReinterpretCast<uint32_t>(), 0, static_cast<uint32_t>(n));

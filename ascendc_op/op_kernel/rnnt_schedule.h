@@ -5,9 +5,8 @@
 // Plain C++11. The kernel defines RNNT_SHARED_FN as `__aicore__ inline` before it includes this
 // file.
 //
-// A sample with T frames, U labels, U1 = U + 1 has D = T + U anti-diagonals d = t + u. On each its
-// cells are lanes w = U - u, so that a step to the next lane is a step to the next frame. Lanes are
-// cut into strips of kRnntStripLanes.
+// A sample with T frames, U labels, U1 = U + 1 has D = T + U anti-diagonals d = t + u. The lanes
+// along a diagonal are cut into strips of kRnntStripLanes.
 #ifndef MINDSPORE_RNNT_RNNT_SCHEDULE_H_
 #define MINDSPORE_RNNT_RNNT_SCHEDULE_H_
 
@@ -45,38 +44,47 @@ RNNT_SHARED_FN int64_t RnntAlignUp(int64_t value, int64_t to) { return (value + 
 RNNT_SHARED_FN int64_t RnntMin(int64_t a, int64_t b) { return a < b ? a : b; }
 RNNT_SHARED_FN int64_t RnntMax(int64_t a, int64_t b) { return a > b ? a : b; }
 
-RNNT_SHARED_FN int64_t RnntStrips(int64_t u1) {
-  return (u1 + kRnntStripLanes - 1) / kRnntStripLanes;
+// A sample's diagonals have U1 lanes, w = U - u; or T lanes, w = t, if that is less and fits one
+// strip. Either way the next lane is the next frame, and D lanes are less than twice the cells
+// unless T >= kRnntStripLanes.
+RNNT_SHARED_FN bool RnntByFrame(int64_t frames, int64_t u1) {
+  return frames < u1 && frames < kRnntStripLanes;
+}
+RNNT_SHARED_FN int64_t RnntLanes(int64_t frames, int64_t u1) {
+  return RnntByFrame(frames, u1) ? frames : u1;
 }
 
-// Workspace of a sample with D diagonals of U1 lanes, in floats (rnnt_workspace.h says what is
-// where).
-RNNT_SHARED_FN int64_t RnntSampleFloats(int64_t diagonals, int64_t u1) {
-  const int64_t strips = RnntStrips(u1);
+RNNT_SHARED_FN int64_t RnntStrips(int64_t lanes) {
+  return (lanes + kRnntStripLanes - 1) / kRnntStripLanes;
+}
+
+// Workspace of a sample in floats (rnnt_workspace.h says what is where).
+RNNT_SHARED_FN int64_t RnntSampleFloats(int64_t frames, int64_t u1) {
+  const int64_t lanes = RnntLanes(frames, u1), diagonals = frames + u1 - 1;
+  const int64_t strips = RnntStrips(lanes);
   const int64_t groups = diagonals / kRnntScaleGroup + 1;
   const int64_t carry = strips > 1 ? (diagonals + 1) * kRnntCarryFloats : 0;
   return RnntAlignUp(kRnntHeaderFloats + strips * groups * kRnntScaleFloats + carry +
-                         kRnntCellFloats * diagonals * u1,
+                         kRnntCellFloats * diagonals * lanes,
                      kRnntAlignFloats);
 }
 
-// An upper bound, from shapes alone, of the sum of RnntSampleFloats over any legal lengths. With U
-// <= max_U: sum D U1 = sum T U1 + sum U U1 <= rows + n max_U max_U1, sum D <= sum T + n max_U,
-// where n <= B samples have rows.
+// An upper bound, from shapes alone, of the sum of RnntSampleFloats over any legal lengths.
+//   D <= T U1, so the diagonals of all samples are at most as many as their rows.
+//   D lanes - T U1 = U U1 or T (T - 1), at most U U1; and at most T U1, or, where U1 > T >= 1024, T
+//   U1 (U1 / T) with U1 / T <= rows / 1024^2.
 RNNT_SHARED_FN int64_t RnntWorkspaceFloats(const RnntTiling& tiling) {
   const int64_t rows = tiling.rows;
   const int64_t samples = RnntMin(tiling.batch, rows);
-  int64_t max_u = tiling.max_u;
-  max_u = RnntMin(max_u, (tiling.padded != 0 ? tiling.max_u1 : rows) - 1);
-  max_u = RnntMax(max_u, 0);
-  // A packed sample of one frame may have all rows but then it is alone: sum U U1 <= max_U sum U1
-  // <= max_U rows.
-  const int64_t skew = max_u * RnntMin(samples * (max_u + 1), rows);
-  const int64_t frames = tiling.padded != 0 ? samples * tiling.max_t : rows;
-  const int64_t diagonals = frames + RnntMin(samples * max_u, rows);
-  const int64_t strips = RnntStrips(max_u + 1);
-  const int64_t scales = strips * (diagonals + samples * kRnntScaleGroup);
-  const int64_t carry = strips > 1 ? (diagonals + samples) * kRnntCarryFloats : 0;
+  const int64_t max_u =
+      RnntMax(0, RnntMin(tiling.max_u, (tiling.padded != 0 ? tiling.max_u1 : rows) - 1));
+  constexpr int64_t kSquare = int64_t{kRnntStripLanes} * kRnntStripLanes;
+  const int64_t tall = rows / (int64_t{kRnntStripLanes} * kRnntStripLanes);
+  int64_t skew = rows * (1 + tall);
+  if (max_u <= kRnntStripLanes) skew = RnntMin(skew, samples * max_u * (max_u + 1));
+  const int64_t most_strips = RnntMin(RnntStrips(max_u + 1), 1 + tall);
+  const int64_t scales = most_strips * (rows + samples * kRnntScaleGroup);
+  const int64_t carry = most_strips > 1 ? (rows + samples) * kRnntCarryFloats : 0;
   return samples * (kRnntHeaderFloats + kRnntAlignFloats) + scales + carry +
          kRnntCellFloats * (rows + skew);
 }
@@ -105,9 +113,11 @@ RNNT_SHARED_FN int32_t RnntBlockCount(const RnntTiling& tiling, int32_t phases,
 }
 
 // The cells of a diagonal are the lanes from the first to the last one.
-RNNT_SHARED_FN int64_t RnntFirstLane(int64_t u1, int64_t d) { return u1 - 1 - RnntMin(u1 - 1, d); }
+RNNT_SHARED_FN int64_t RnntFirstLane(int64_t frames, int64_t u1, int64_t d) {
+  return RnntByFrame(frames, u1) ? RnntMax(0, d - u1 + 1) : u1 - 1 - RnntMin(u1 - 1, d);
+}
 RNNT_SHARED_FN int64_t RnntLastLane(int64_t frames, int64_t u1, int64_t d) {
-  return u1 - 1 - RnntMax(0, d - frames + 1);
+  return RnntByFrame(frames, u1) ? RnntMin(frames - 1, d) : u1 - 1 - RnntMax(0, d - frames + 1);
 }
 
 // Cells on the diagonals before d: they grow by 1 up to the shorter side m, stay at m, and shrink.
@@ -135,9 +145,9 @@ RNNT_SHARED_FN int64_t RnntDiagonalOfRank(int64_t frames, int64_t u1, int64_t ra
 
 // Vector cycles of one direction of a sample's lattice, as far as it matters for balance: the fixed
 // latency of a diagonal's dependent instructions, and what each lane adds.
-RNNT_SHARED_FN int64_t RnntLatticeCost(int64_t diagonals, int64_t u1) {
+RNNT_SHARED_FN int64_t RnntLatticeCost(int64_t frames, int64_t u1) {
   constexpr int64_t kMaxCost = int64_t{1} << 40;
-  return RnntMin(kMaxCost, diagonals * (240 + u1 * 2 / 5));
+  return RnntMin(kMaxCost, (frames + u1) * (240 + RnntLanes(frames, u1) * 2 / 5));
 }
 
 // Moves heap[at] down to its place in a heap with the least key on top.

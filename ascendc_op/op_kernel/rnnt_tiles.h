@@ -15,9 +15,9 @@ namespace rnnt {
 struct Tile {
   int64_t row, row_step;  // rows row, row + row_step, ...
   int32_t count;
-  // Where the cells are in their sample.
+  // Where the cells are in their sample: labels u, u - 1, ... on lanes lane, lane + 1, ...
   Sample sample;
-  int64_t diagonal, lane;
+  int64_t diagonal, lane, u;
 };
 
 class Tiles {
@@ -39,8 +39,9 @@ class Tiles {
     tile_.lane += tile_.count;
     if (tile_.lane >= lane_end_) NextDiagonal();
     const Sample& sample = tile_.sample;
-    const int64_t u = sample.U1 - 1 - tile_.lane, t = tile_.diagonal - u;
-    tile_.row = sample.row_base + t * sample.row_stride + u;
+    tile_.u = sample.ByFrame() ? tile_.diagonal - tile_.lane : sample.U1 - 1 - tile_.lane;
+    const int64_t t = tile_.diagonal - tile_.u;
+    tile_.row = sample.row_base + t * sample.row_stride + tile_.u;
     const int64_t strip_end = (tile_.lane / kRnntStripLanes + 1) * kRnntStripLanes;
     int64_t count = RnntMin(RnntMin(max_rows_, left_), RnntMin(lane_end_, strip_end) - tile_.lane);
     tile_.row_step = sample.row_stride - 1;
@@ -67,7 +68,7 @@ class Tiles {
       tile_.lane = skip_ - RnntCellsBefore(sample.T, sample.U1, tile_.diagonal);
       skip_ = 0;
     }
-    tile_.lane += RnntFirstLane(sample.U1, tile_.diagonal);
+    tile_.lane += RnntFirstLane(sample.T, sample.U1, tile_.diagonal);
     lane_end_ = RnntLastLane(sample.T, sample.U1, tile_.diagonal) + 1;
   }
 

@@ -38,12 +38,12 @@ struct Strip {
 class SampleSpace {
  public:
   RNNT_FN explicit SampleSpace(const Sample& sample)
-      : base_(sample.workspace), diagonals_(sample.Diagonals()), u1_(sample.U1) {}
+      : base_(sample.workspace), diagonals_(sample.Diagonals()), lanes_(sample.Lanes()) {}
 
   RNNT_FN int64_t Header(HeaderBlock block) const { return base_ + block * kBlockLanes; }
 
   RNNT_FN int64_t Carry(int64_t d) const {
-    return base_ + kRnntHeaderFloats + RnntStrips(u1_) * Groups() * kRnntScaleFloats +
+    return base_ + kRnntHeaderFloats + RnntStrips(lanes_) * Groups() * kRnntScaleFloats +
            d * kRnntCarryFloats;
   }
 
@@ -51,9 +51,9 @@ class SampleSpace {
     const int64_t s = lane / kRnntStripLanes;
     Strip strip;
     strip.first = s * kRnntStripLanes;
-    strip.lanes = RnntMin(kRnntStripLanes, u1_ - strip.first);
+    strip.lanes = RnntMin(kRnntStripLanes, lanes_ - strip.first);
     strip.scales = base_ + kRnntHeaderFloats + s * Groups() * kRnntScaleFloats;
-    const int64_t carry = RnntStrips(u1_) > 1 ? diagonals_ + 1 : 0;
+    const int64_t carry = RnntStrips(lanes_) > 1 ? diagonals_ + 1 : 0;
     strip.stats = Carry(carry) + kRnntCellFloats * diagonals_ * strip.first;
     strip.alpha = strip.stats + kStatCount * diagonals_ * strip.lanes;
     strip.arcs = strip.alpha + diagonals_ * strip.lanes;
@@ -63,7 +63,7 @@ class SampleSpace {
  private:
   RNNT_FN int64_t Groups() const { return diagonals_ / kRnntScaleGroup + 1; }
 
-  int64_t base_, diagonals_, u1_;
+  int64_t base_, diagonals_, lanes_;
 };
 
 }  // namespace rnnt

@@ -247,10 +247,10 @@ class RowStats {
   // are no cells.
   RNNT_FN void FillOutside(const Tile& tile) {
     const Sample& sample = tile.sample;
-    const int64_t first = RnntFirstLane(sample.U1, tile.diagonal);
+    const int64_t first = RnntFirstLane(sample.T, sample.U1, tile.diagonal);
     const int64_t end = RnntLastLane(sample.T, sample.U1, tile.diagonal) + 1;
     if (tile.lane == first) FillLanes(tile, 0, first);
-    if (tile.lane + tile.count == end) FillLanes(tile, end, sample.U1);
+    if (tile.lane + tile.count == end) FillLanes(tile, end, sample.Lanes());
   }
 
   RNNT_FN void FillLanes(const Tile& tile, int64_t begin, int64_t end) {

@@ -46,16 +46,15 @@ EXPORT int64_t WorkspaceBytes(const RnntTiling* t, int phases) {
 EXPORT int BlockCount(const RnntTiling* t, int phases, int bytes, int cores) {
   return RnntBlockCount(*t, phases, bytes, cores);
 }
-EXPORT int64_t SampleFloats(int64_t diagonals, int64_t u1) {
-  return RnntSampleFloats(diagonals, u1);
-}
-EXPORT int64_t FirstLane(int64_t u1, int64_t d) { return RnntFirstLane(u1, d); }
+EXPORT int64_t SampleFloats(int64_t t, int64_t u1) { return RnntSampleFloats(t, u1); }
+EXPORT int64_t Lanes(int64_t t, int64_t u1) { return RnntLanes(t, u1); }
+EXPORT int64_t FirstLane(int64_t t, int64_t u1, int64_t d) { return RnntFirstLane(t, u1, d); }
 EXPORT int64_t LastLane(int64_t t, int64_t u1, int64_t d) { return RnntLastLane(t, u1, d); }
 EXPORT int64_t CellsBefore(int64_t t, int64_t u1, int64_t d) { return RnntCellsBefore(t, u1, d); }
 EXPORT int64_t DiagonalOfRank(int64_t t, int64_t u1, int64_t r) {
   return RnntDiagonalOfRank(t, u1, r);
 }
-EXPORT int64_t LatticeCost(int64_t d, int64_t u1) { return RnntLatticeCost(d, u1); }
+EXPORT int64_t LatticeCost(int64_t t, int64_t u1) { return RnntLatticeCost(t, u1); }
 EXPORT void PlaceTasks(const int64_t* costs, int samples, uint64_t* cores, int count,
                        uint8_t* core_of_task) {
   RnntPlaceTasks(costs, samples, cores, count, core_of_task);
@@ -63,13 +62,13 @@ EXPORT void PlaceTasks(const int64_t* costs, int samples, uint64_t* cores, int c
 """
     library = build_twin.build_kernel(text, "schedule", include_dirs=[build_twin.OP_KERNEL])
     loaded = ctypes.CDLL(str(library))
-    for name in ("WorkspaceBytes", "SampleFloats", "FirstLane", "LastLane", "CellsBefore"):
-        getattr(loaded, name).restype = ctypes.c_int64
-    loaded.DiagonalOfRank.restype = loaded.LatticeCost.restype = ctypes.c_int64
-    for name in ("SampleFloats", "FirstLane", "LastLane", "CellsBefore", "DiagonalOfRank"):
+    for name in ("FirstLane", "LastLane", "CellsBefore", "DiagonalOfRank"):
         getattr(loaded, name).argtypes = [ctypes.c_int64] * 3
-    for name in ("SampleFloats", "FirstLane", "LatticeCost"):
+        getattr(loaded, name).restype = ctypes.c_int64
+    for name in ("SampleFloats", "Lanes", "LatticeCost"):
         getattr(loaded, name).argtypes = [ctypes.c_int64] * 2
+        getattr(loaded, name).restype = ctypes.c_int64
+    loaded.WorkspaceBytes.restype = ctypes.c_int64
     return loaded
 
 
