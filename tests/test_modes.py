@@ -8,7 +8,7 @@ import mindspore as ms
 import numpy as np
 import pytest
 from calls import MODES, loss_and_gradient, numbers, tensors
-from mindspore import Tensor, nn, ops
+from mindspore import Tensor, nn
 from oracles import TOLERANCE, random_batch, report, rnnt_loss_reference
 
 from mindspore_rnnt import RNNTLoss, rnnt_loss
@@ -169,14 +169,24 @@ def test_backward_twice_through_vjp(fused_grad):
         assert report(f"x {factor}", numbers(gradient), factor * expected) <= 6e-6
 
 
-def test_loss_used_twice_and_an_intermediate_logits():
+@pytest.mark.parametrize("compiled", [False, True], ids=["pynative", "jit"])
+@pytest.mark.parametrize("fused_grad", [True, False])
+def test_one_forward_pass_with_several_gradients(fused_grad, compiled):
+    """A graph merges equal forward passes, so no backward pass may change what another one reads."""
     layout = random_batch(LENGTHS, V=9).layout(padded=False)
     _, expected = rnnt_loss_reference(*layout, reduction="sum")
     inputs = tensors(layout)
 
-    def objective(x):
-        logits = x * 1.0
-        loss = rnnt_loss(logits, *inputs[1:], reduction="sum")
-        return loss + 2 * rnnt_loss(logits, *inputs[1:], reduction="sum") + ops.zeros_like(loss)
+    def loss(logits):
+        return rnnt_loss(logits, *inputs[1:], reduction="sum", fused_grad=fused_grad)
 
-    assert report("gradient", numbers(ms.grad(objective)(inputs[0])), 3 * expected) <= 6e-6
+    def three_times(logits):
+        return loss(logits) + 2 * loss(logits)
+
+    def gradients(logits):
+        scaled = logits * 1.0
+        return ms.grad(three_times)(scaled), ms.grad(loss)(scaled), ms.grad(three_times)(scaled)
+
+    results = (ms.jit(gradients) if compiled else gradients)(inputs[0])
+    for factor, gradient in zip((3, 1, 3), results):
+        assert report(f"x {factor}", numbers(gradient), factor * expected) <= 6e-6
