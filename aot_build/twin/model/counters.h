@@ -47,7 +47,8 @@ constexpr uint32_t kDependentIssueCycles = 20;
 constexpr uint32_t kScalarUbCycles = 10;
 constexpr uint32_t kScalarGmCycles = 400;
 constexpr double kClockHz = 1.8e9;
-constexpr double kBytesPerSecondPerCore = 33e9;  // one core's share of 1.6 TB/s
+constexpr double kBytesPerSecondOfAll = 1.6e12;  // HBM; 33 GB/s for each of 48 cores
+constexpr double kBytesPerSecondOfOne = 58e9;    // what one core alone was seen to move
 
 struct PhaseCounters {
   uint64_t calls[kOpCount] = {};

@@ -88,6 +88,8 @@ double ScalarCycles(const PhaseCounters& phase) {
 std::string Phase(int index) {
   PhaseCounters sum;
   double vector = 0, seconds = 0;
+  const double cores = static_cast<double>(g_machine.cores.size());
+  const double bandwidth = std::min(kBytesPerSecondOfOne, kBytesPerSecondOfAll / cores);
   for (const auto& core : g_machine.cores) {
     const PhaseCounters& phase = core->counters.phase[index];
     for (int op = 0; op < kOpCount; ++op) {
@@ -100,8 +102,7 @@ std::string Phase(int index) {
     sum.bytes_out += phase.bytes_out;
     sum.copies += phase.copies;
     vector = std::max(vector, VectorCycles(phase));
-    const double copy =
-        static_cast<double>(phase.bytes_in + phase.bytes_out) / kBytesPerSecondPerCore;
+    const double copy = static_cast<double>(phase.bytes_in + phase.bytes_out) / bandwidth;
     const double compute = (VectorCycles(phase) + ScalarCycles(phase)) / kClockHz;
     seconds = std::max(seconds, std::max(copy, compute));
   }

@@ -20,7 +20,8 @@ struct Block {
   uint32_t filled = 0;  // bit per byte: written since the buffer was planned or allocated
   Clock write_clock = 0;
   uint8_t write_pipe = 0;
-  uint8_t write_words = 0;
+  uint8_t write_words = 0;  // all that the last writer's pipe wrote: what other pipes must wait for
+  uint8_t fresh_words = 0;  // of these, what no barrier inside that pipe has ordered yet
   uint8_t read_words[kPipeCount] = {};
   // Words that an earlier, unordered instruction of the last reader's pipe has read as well: an
   // instruction that reads and writes a block must not hide them.
@@ -48,23 +49,30 @@ struct Hazard {
   Pipe other = kPipeS;
 };
 
-// A block has one clock for its last access. Words of an older one are kept only while the two are
-// not ordered; otherwise they would take on the new clock, which nobody has to wait for.
-inline uint8_t Merge(uint8_t old_words, uint8_t words, bool ordered) {
-  return ordered ? words : static_cast<uint8_t>(old_words | words);
+// A block has one clock for the last write and one for each pipe's last read. Words of an older
+// access keep the new clock, which is strict; where it would be wrong (instructions of one pipe
+// that a barrier has ordered) they are dropped.
+inline uint8_t Merge(uint8_t old_words, uint8_t words, bool drop_old) {
+  return drop_old ? words : static_cast<uint8_t>(old_words | words);
+}
+
+// The words of the last write that matter to an instruction of `pipe`.
+inline uint8_t WrittenWords(const Block& block, Pipe pipe) {
+  return block.write_pipe == pipe ? block.fresh_words : block.write_words;
 }
 
 inline Hazard ShadowRead(Block* block, uint32_t bytes, const Stamp& stamp) {
   Hazard hazard;
   const uint8_t words = WordMask(bytes);
-  if ((block->write_words & words) != 0 && block->write_clock > stamp.known.at[block->write_pipe]) {
+  if ((WrittenWords(*block, stamp.pipe) & words) != 0 &&
+      block->write_clock > stamp.known.at[block->write_pipe]) {
     hazard = {true, Fault::kHazardRaw, static_cast<Pipe>(block->write_pipe)};
   }
   Clock* clock = &block->read_clock[stamp.pipe];
   uint8_t* read_words = &block->read_words[stamp.pipe];
   const bool ordered = *clock <= stamp.known.at[stamp.pipe];
   if (*clock != stamp.now) block->earlier_reads = ordered ? 0 : *read_words;
-  *read_words = Merge(*read_words, words, ordered);
+  *read_words = Merge(*read_words, words, ordered && stamp.pipe != kPipeS);
   *clock = stamp.now;
   return hazard;
 }
@@ -73,7 +81,7 @@ inline Hazard ShadowWrite(Block* block, uint32_t bytes, const Stamp& stamp) {
   Hazard hazard;
   const uint8_t words = WordMask(bytes);
   const bool own_write = block->write_pipe == stamp.pipe && block->write_clock == stamp.now;
-  if ((block->write_words & words) != 0 && !own_write &&
+  if ((WrittenWords(*block, stamp.pipe) & words) != 0 && !own_write &&
       block->write_clock > stamp.known.at[block->write_pipe]) {
     hazard = {true, Fault::kHazardWaw, static_cast<Pipe>(block->write_pipe)};
   }
@@ -85,8 +93,10 @@ inline Hazard ShadowWrite(Block* block, uint32_t bytes, const Stamp& stamp) {
     }
     block->read_words[p] &= static_cast<uint8_t>(~words);
   }
+  const bool same_pipe = block->write_pipe == stamp.pipe;
   const bool ordered = !own_write && block->write_clock <= stamp.known.at[block->write_pipe];
-  block->write_words = Merge(block->write_words, words, ordered);
+  block->fresh_words = Merge(block->fresh_words, words, ordered);
+  block->write_words = Merge(block->write_words, words, ordered && !same_pipe);
   block->write_clock = stamp.now;
   block->write_pipe = stamp.pipe;
   block->filled |= bytes;
