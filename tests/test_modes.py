@@ -3,6 +3,9 @@
 
 import copy
 import itertools
+import subprocess
+import sys
+from pathlib import Path
 
 import mindspore as ms
 import numpy as np
@@ -11,7 +14,7 @@ from calls import MODES, loss_and_gradient, numbers, tensors
 from mindspore import Tensor, nn
 from oracles import TOLERANCE, random_batch, report, rnnt_loss_reference
 
-from mindspore_rnnt import RNNTLoss, rnnt_loss
+from mindspore_rnnt import RNNTLoss, eager, rnnt_loss
 
 LENGTHS = [(6, 3), (4, 2), (3, 4)]
 WEIGHTS = [1.0, -3.0, 0.0]
@@ -172,7 +175,7 @@ def test_backward_twice_through_vjp(fused_grad):
 @pytest.mark.parametrize("compiled", [False, True], ids=["pynative", "jit"])
 @pytest.mark.parametrize("fused_grad", [True, False])
 def test_one_forward_pass_with_several_gradients(fused_grad, compiled):
-    """A graph merges equal forward passes, so no backward pass may change what another one reads."""
+    """A graph merges equal forward passes: no backward pass may change what another one reads."""
     layout = random_batch(LENGTHS, V=9).layout(padded=False)
     _, expected = rnnt_loss_reference(*layout, reduction="sum")
     inputs = tensors(layout)
@@ -190,3 +193,63 @@ def test_one_forward_pass_with_several_gradients(fused_grad, compiled):
     results = (ms.jit(gradients) if compiled else gradients)(inputs[0])
     for factor, gradient in zip((3, 1, 3), results):
         assert report(f"x {factor}", numbers(gradient), factor * expected) <= 6e-6
+
+
+@pytest.mark.parametrize("mode", ["jit_ast", "jit_bytecode", "graph_dynamic"])
+def test_first_call_of_a_process(mode):
+    """The operators are made on the way, also where a graph is being made at that moment."""
+    code = f"""
+import sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+import calls, oracles
+layout = oracles.random_batch([(4, 2), (3, 3)], V=5).layout(padded=False)
+_, expected = oracles.rnnt_loss_reference(*layout)
+_, gradient = calls.loss_and_gradient(calls.tensors(layout), {mode!r}, reduction="sum")
+assert oracles.report("gradient", gradient, expected) <= 2e-6
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+TRACED = f"""
+import sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+import calls, mindspore as ms, numpy as np, oracles
+from mindspore_rnnt import rnnt_loss
+
+inputs = calls.tensors(oracles.random_batch({LENGTHS}, V=9).layout(padded=False))
+
+def loss(logits, targets, logit_lengths, target_lengths):
+    return rnnt_loss(logits, targets, logit_lengths, target_lengths, reduction="sum")
+
+@ms.jit(capture_mode="trace")
+def traced(logits, targets, logit_lengths, target_lengths):
+    return ms.value_and_grad(loss)(logits, targets, logit_lengths, target_lengths)
+
+expected = calls.loss_and_gradient(inputs, reduction="sum")
+for _ in range(2):
+    for got, wanted in zip(traced(*inputs), expected):
+        assert np.array_equal(calls.numbers(got), wanted)
+"""
+
+
+def test_jit_by_trace(tmp_path):
+    """It runs Python once, with real values. (As a script, because MindSpore's tracer wants the
+    source line of every frame, which neither `python -m` nor `python -c` has.)"""
+    script = tmp_path / "traced.py"
+    script.write_text(TRACED)
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_cell_that_is_not_training_makes_no_gradient(monkeypatch):
+    inputs = tensors(random_batch(LENGTHS, V=9).layout(padded=False))
+
+    def refuse(*batch):
+        raise AssertionError("the fused operator was called")
+
+    monkeypatch.setattr(eager.FusedLoss, "apply", refuse)
+    assert np.isfinite(float(RNNTLoss()(*inputs)))
+    assert np.isfinite(float(RNNTLoss(fused_grad=False).set_train()(*inputs)))
+    with pytest.raises(AssertionError, match="fused"):
+        RNNTLoss().set_train()(*inputs)
