@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """python -m mindspore_rnnt verify: does the loss hold on this machine's device? Parity with the
 float64 reference, limits, determinism, execution modes, mixed precision, and a benchmark beside
-what memory allows. Writes one report; the exit code is 1 if anything failed."""
+what memory allows. Writes one report; the exit code is 1 if anything failed, 2 if there is no such
+device."""
 
 import argparse
 import traceback
@@ -17,7 +18,14 @@ def main(arguments: list[str] | None = None) -> int:
 
     import mindspore as ms
 
-    ms.set_device(args.device)
+    try:
+        ms.set_device(args.device)
+    except RuntimeError as error:
+        print(
+            f"verify: MindSpore cannot use the device {args.device}: {str(error).splitlines()[0]}"
+        )
+        print("'python -m mindspore_rnnt doctor' says what is missing; --device CPU runs anywhere.")
+        return 2
     results, timings = run(args.device, args.quick)
     from .report import write_report
 

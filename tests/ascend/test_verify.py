@@ -44,6 +44,26 @@ def test_the_cpu_passes_and_reports(tmp_path):
         assert what in report
 
 
+NO_DEVICE = """
+import sys
+import mindspore
+from mindspore_rnnt import verify
+
+def set_device(device):
+    raise RuntimeError(f"Unsupported device {device}\\nC++ call stack")
+
+mindspore.set_device = set_device
+sys.exit(verify.main(["--device", "Ascend"]))
+"""
+
+
+def test_a_machine_without_the_device(tmp_path):
+    code, output = run(tmp_path, "-c", NO_DEVICE)
+    assert code == 2
+    assert "cannot use the device Ascend: Unsupported device Ascend\n" in output
+    assert "mindspore_rnnt doctor" in output and "Traceback" not in output
+
+
 def test_a_wrong_loss_fails_the_run(tmp_path):
     """1e-4 is far above what the CPU is allowed."""
     code, output = run(tmp_path, "-c", BREAK.format(error=1e-4))
