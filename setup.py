@@ -94,7 +94,7 @@ def cmake(*arguments):
     except subprocess.CalledProcessError as error:
         raise SystemExit(
             "mindspore_rnnt: building the CPU library failed; cmake's messages are above. "
-            "It needs g++ 9 or newer with OpenMP, and make (apt install g++ make)."
+            "It needs g++ 9 or newer, and make (apt install g++ make)."
         ) from error
 
 

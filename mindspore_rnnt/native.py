@@ -83,7 +83,7 @@ def threads() -> int:
 
 
 def set_threads(count: int) -> None:
-    """Use at most this many threads; 0 leaves it to OpenMP (OMP_NUM_THREADS)."""
+    """Use at most this many threads; 0: as OMP_NUM_THREADS says, else one for each core."""
     library().MindsporeRnntSetThreads(count)
 
 

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "threads.h"
 
-#include <omp.h>
 #include <pthread.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
+#include <cstdlib>
+#include <mutex>
+#include <system_error>
+#include <thread>
 
 namespace rnnt {
 namespace {
@@ -15,20 +20,92 @@ std::atomic<bool> g_forked{false};
 
 [[maybe_unused]] const int g_at_fork = pthread_atfork(nullptr, nullptr, [] { g_forked = true; });
 
+int DefaultThreads() {
+  const char* text = getenv("OMP_NUM_THREADS");
+  const int wanted = text == nullptr ? 0 : atoi(text);
+  if (wanted > 0) return wanted;
+  cpu_set_t cores;
+  return sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) : 1;
+}
+
+struct Job {
+  int64_t count;
+  void (*task)(const void* context, int64_t i);
+  const void* context;
+  int seats;  // for how many threads beside the caller
+  int seated = 0;
+  std::atomic<int64_t> next{0};
+
+  void Work() {
+    for (int64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < count;) task(context, i);
+  }
+};
+
+// Threads that wait for a job and leave it when it has no task left.
+class Pool {
+ public:
+  // Does nothing if the pool is busy: with another caller's job, or with the one that this is a
+  // task of.
+  void Help(Job& job) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    if (job_ != nullptr) return;
+    const int helpers = job.seats;
+    Grow(helpers);
+    job_ = &job;
+    lock.unlock();
+    for (int i = 0; i < helpers; ++i) wake_.notify_one();
+    job.Work();
+    lock.lock();
+    job_ = nullptr;  // nobody sits down any more
+    done_.wait(lock, [&] { return job.seated == 0; });
+  }
+
+ private:
+  void Grow(int threads) {
+    try {
+      for (; threads_ < threads; ++threads_) std::thread([this] { Serve(); }).detach();
+    } catch (const std::system_error&) {
+      // The system has no more threads to give; those there are will do.
+    }
+  }
+
+  void Serve() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    for (;;) {
+      wake_.wait(lock, [&] { return job_ != nullptr && job_->seats > 0; });
+      Job& job = *job_;
+      --job.seats;
+      ++job.seated;
+      lock.unlock();
+      job.Work();
+      lock.lock();
+      if (--job.seated == 0) done_.notify_all();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable wake_, done_;
+  Job* job_ = nullptr;
+  int threads_ = 0;
+};
+
 }  // namespace
 
 int MaxThreads() {
+  static const int default_threads = DefaultThreads();
   if (g_forked) return 1;
   const int threads = g_threads;
-  return threads > 0 ? threads : omp_get_max_threads();
+  return threads > 0 ? threads : default_threads;
 }
 
 void SetThreads(int threads) { g_threads = std::max(threads, 0); }
 
-int ThreadsFor(int64_t work) {
-  constexpr int64_t kWorthAThread = 20000;  // waking one costs a few microseconds
-  if (work < 2 * kWorthAThread || omp_in_parallel()) return 1;
-  return static_cast<int>(std::min<int64_t>(MaxThreads(), work / kWorthAThread));
+void ParallelCalls(int64_t count, int threads, void (*task)(const void* context, int64_t i),
+                   const void* context) {
+  static Pool& pool = *new Pool;  // never destroyed: its threads outlive static destructors
+  Job job{count, task, context, static_cast<int>(std::min<int64_t>(threads, count)) - 1};
+  if (job.seats > 0) pool.Help(job);
+  job.Work();  // all of it, if the pool did not help
 }
 
 }  // namespace rnnt

@@ -3,6 +3,7 @@
 
 import os
 import signal
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -62,8 +63,19 @@ def test_packed_and_padded(level):
     assert same_bits(packed[1].ravel(), padded[1][batch.padded_mask(3, 2)])
 
 
+def test_callers_at_the_same_time(set_threads):
+    """The threads serve one caller; the others work alone."""
+    layouts = [random_batch(LENGTHS, V=257, seed=seed).layout(padded=False) for seed in range(3)]
+    set_threads(3)
+    expected = [fused(layout) for layout in layouts]
+    with ThreadPoolExecutor(3) as callers:
+        for _ in range(20):
+            for (loss, gradient), alone in zip(callers.map(fused, layouts), expected):
+                assert same_bits(loss, alone[0]) and same_bits(gradient, alone[1])
+
+
 def test_after_a_fork(set_threads):
-    """OpenMP's threads do not survive a fork: the child does without them."""
+    """Threads do not survive a fork: the child does without them."""
     layout = random_batch(LENGTHS, V=257).layout(padded=False)
     set_threads(2)
     expected = fused(layout)
