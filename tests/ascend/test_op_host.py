@@ -233,7 +233,7 @@ def sample_floats(compile_cpp):
     source = Path(__file__).parent / "schedule_probe.cpp"
     library = ctypes.CDLL(str(compile_cpp(source, "-shared", "-fPIC", standard="c++11")))
     library.SampleFloats.restype = ctypes.c_int64
-    return lambda T, U: library.SampleFloats(ctypes.c_int64(T + U), ctypes.c_int64(U + 1))
+    return lambda T, U: library.SampleFloats(ctypes.c_int64(T), ctypes.c_int64(U + 1))
 
 
 LENGTHS = [
@@ -246,6 +246,10 @@ LENGTHS = [
     [(2, 1), (2, 1), (2, 1000)],
     [(1, 2047), (1, 0)],
     [(1, 0)] * 300,
+    [(1100, 1300), (1, 0)],
+    [(1024, 5000), (3, 900)],
+    [(1023, 9000)],
+    [(5000, 5000)],
 ]
 
 
