@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The second half of phase lattice, on all cores: what each row's gradient needs beside the row.
 //
-//   post_blank = exp(alpha + arc_blank - log P)      post_label = exp(alpha + arc_label - log P) *
-//   label_weight log_occ = log(post_blank + post_label)
+//   post_blank = exp(alpha + arc_blank - log P)   post_label = exp(alpha + arc_label - log P) *
+//   label_weight occupation = post_blank + post_label
 //
-// log_occ from the sum, not from alpha + beta: a gradient's row then adds up to 0 however alpha and
-// beta were rounded. The same five numbers a row are the `state` that RnntForward leaves for
+// Not exp(alpha + beta - log P): a gradient's row then adds up to 0 however alpha and beta were
+// rounded. Together with row_max and log_sum these are the `state` that RnntForward leaves for
 // RnntBackward.
 #ifndef MINDSPORE_RNNT_RNNT_COEFFICIENTS_H_
 #define MINDSPORE_RNNT_RNNT_COEFFICIENTS_H_
@@ -16,7 +16,14 @@
 namespace rnnt {
 
 // A row's five numbers, in the order of the state's columns.
-enum Coefficient { kCoefRowMax, kCoefLogSum, kLogOcc, kPostBlank, kPostLabel, kCoefficientCount };
+enum Coefficient {
+  kCoefRowMax,
+  kCoefLogSum,
+  kOccupation,
+  kPostBlank,
+  kPostLabel,
+  kCoefficientCount
+};
 
 // kCoefficientCount vectors of kMaxRows lanes, all of them defined.
 class CoefficientVectors {
@@ -48,6 +55,8 @@ class LatticeCoefficients {
   RNNT_FN Judge& judge() { return judge_; }
   RNNT_FN CoefficientVectors& vectors() { return vectors_; }
 
+  RNNT_FN void Weigh(const LocalTensor<float>&, int32_t, int32_t) {}
+
   RNNT_FN void Load(const Tile& tile) {
     const LocalTensor<float> source = queue_.AllocTensor<float>();
     const Strip strip = SampleSpace(tile.sample).StripOf(tile.lane);
@@ -69,7 +78,7 @@ class LatticeCoefficients {
     const LocalTensor<float> alpha = source[kAlpha * kMaxRows];
     const LocalTensor<float> scale = source[kSourceCount * kMaxRows];
     const LocalTensor<float> blank = vectors_.Get(kPostBlank), label = vectors_.Get(kPostLabel);
-    const LocalTensor<float> log_occ = vectors_.Get(kLogOcc);
+    const LocalTensor<float> occupation = vectors_.Get(kOccupation);
     Adds(vectors_.Get(kCoefRowMax), source, 0.0f, n);
     Adds(vectors_.Get(kCoefLogSum), source[kMaxRows], 0.0f, n);
     Add(blank, alpha, source[kArcBlank * kMaxRows], n);
@@ -89,9 +98,7 @@ class LatticeCoefficients {
     Fence();
     Muls(label, label, label_weight_, n);
     Fence();
-    Add(log_occ, blank, label, n);
-    Fence();
-    Ln(log_occ, log_occ, n);
+    Add(occupation, blank, label, n);
     Fence();
     queue_.FreeTensor(source);
   }
@@ -139,6 +146,7 @@ class StateCoefficients {
   }
 
   RNNT_FN CoefficientVectors& vectors() { return vectors_; }
+  RNNT_FN void Weigh(const LocalTensor<float>&, int32_t, int32_t) {}
   RNNT_FN void Load(const Tile& tile) { reader_.Load(tile); }
   RNNT_FN void Compute(const Tile& tile, const Verdict&) {
     reader_.Receive();
@@ -153,6 +161,79 @@ class StateCoefficients {
   CoefficientVectors vectors_;
   RecordReader reader_;
   ScalarReader scalars_;
+};
+
+// From the tensors that RnntRowStats and RnntLattice left, for a chunk of rows; each row has its
+// own dloss.
+class ChunkCoefficients {
+ public:
+  RNNT_FN void Init(TPipe* pipe, const RnntTiling& tiling, GM_ADDR stats, GM_ADDR coefficients,
+                    GM_ADDR row_dloss) {
+    vectors_.Init(pipe);
+    stats_.Bind(tiling.rows, kStatCount, stats);
+    coefficients_.Bind(tiling.rows, kCoefficientCount - kOccupation, coefficients);
+    dloss_.Bind(tiling.rows, 1, row_dloss);
+    columns_.Init(pipe);
+    pipe->InitBuffer(queue_, 1, 3 * kTensorLanes * sizeof(float));  // free before the next load
+    pipe->InitBuffer(dloss_buffer_, kMaxRows * sizeof(float));
+    pipe->InitBuffer(block_buffer_, kMaxRows * kBlockBytes);
+    Duplicate(dloss_buffer_.Get<float>(), 0.0f, kMaxRows);
+    Fence();
+  }
+
+  RNNT_FN Verdict Of(const Sample&) { return {kHasGradient, 0.0f, 0.0f, 0.0f}; }
+  RNNT_FN CoefficientVectors& vectors() { return vectors_; }
+
+  RNNT_FN void Load(const Tile& tile) {
+    const LocalTensor<float> source = queue_.AllocTensor<float>();
+    stats_.Load(source, tile);
+    coefficients_.Load(source[kTensorLanes], tile);
+    dloss_.Load(source[2 * kTensorLanes], tile);
+    queue_.EnQue(source);
+  }
+
+  RNNT_FN void Compute(const Tile& tile, const Verdict&) {
+    const int32_t n = tile.count;
+    LocalTensor<float> source = queue_.DeQue<float>();
+    columns_.Get(vectors_.Get(kCoefRowMax), source, kRowMax, n);
+    columns_.Get(vectors_.Get(kCoefLogSum), source, kLogSum, n);
+    for (int32_t c = kOccupation; c < kCoefficientCount; ++c) {
+      columns_.Get(vectors_.Get(static_cast<Coefficient>(c)), source[kTensorLanes], c - kOccupation,
+                   n);
+    }
+    columns_.Get(dloss_buffer_.Get<float>(), source[2 * kTensorLanes], 0, n);
+    Fence();
+    ToBlocks(block_buffer_.Get<float>(), dloss_buffer_.Get<float>(), n);
+    Order<HardEvent::V_S>();
+    queue_.FreeTensor(source);
+  }
+
+  // A row with dloss = 0 or that belongs to no path is 0, even if its logits are NaN; one of a NaN
+  // sample is NaN.
+  RNNT_FN void Weigh(const LocalTensor<float>& y, int32_t n, int32_t pitch) {
+    WithRowValue<Times>(y, y, block_buffer_.Get<float>(), n, pitch);
+    Fence();
+    const LocalTensor<float> dloss = dloss_buffer_.Get<float>();
+    const LocalTensor<float> occupation = vectors_.Get(kOccupation);
+    for (int32_t i = 0; i < n; ++i) {
+      const float paths = occupation.GetValue(static_cast<uint32_t>(i));
+      if (dloss.GetValue(static_cast<uint32_t>(i)) == 0.0f || paths == 0.0f) {
+        Duplicate(y[i * pitch], 0.0f, pitch);
+      } else if (!(paths == paths)) {
+        Duplicate(y[i * pitch], paths, pitch);
+      }
+    }
+    Fence();
+  }
+
+ private:
+  static constexpr int32_t kTensorLanes = kMaxRows * kBlockLanes;
+
+  CoefficientVectors vectors_;
+  Records stats_, coefficients_, dloss_;
+  RecordColumns columns_;
+  TQue<TPosition::VECIN, 1> queue_;
+  TBuf<TPosition::VECCALC> dloss_buffer_, block_buffer_;
 };
 
 }  // namespace rnnt

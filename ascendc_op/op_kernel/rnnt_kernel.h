@@ -40,13 +40,7 @@ RNNT_FN void Measure(TPipe* pipe, const Problem& problem, Batch* batch) {
   EndPlan(pipe);
 }
 
-template <typename T>
-RNNT_FN void StatsAndLattice(TPipe* pipe, const Problem& problem, Batch* batch, GM_ADDR workspace) {
-  {
-    RowStats<T> row_stats;
-    row_stats.Init(pipe, batch, problem.options, problem.logits, problem.targets, workspace);
-    row_stats.Run();
-  }
+RNNT_FN void RunLatticePhase(TPipe* pipe, Batch* batch, GM_ADDR workspace) {
   EndPlan(pipe);
   SyncAll<true>();
   {
@@ -56,6 +50,22 @@ RNNT_FN void StatsAndLattice(TPipe* pipe, const Problem& problem, Batch* batch, 
   }
   EndPlan(pipe);
   SyncAll<true>();
+}
+
+template <typename T>
+RNNT_FN void StatsAndLattice(TPipe* pipe, const Problem& problem, Batch* batch, GM_ADDR workspace) {
+  {
+    batch->Plan(pipe);
+    BatchRows rows;
+    rows.Init(pipe, batch, problem.targets);
+    StatsToWorkspace sink;
+    sink.Init(pipe, workspace);
+    sink.CheckLabels(batch, &rows.labels(), problem.options.blank);
+    RowStats<T, BatchRows, StatsToWorkspace> row_stats;
+    row_stats.Init(pipe, &rows, &sink, problem.options, problem.logits);
+    row_stats.Run();
+  }
+  RunLatticePhase(pipe, batch, workspace);
 }
 
 // RnntLossFused, RnntFused: loss and gradient.
@@ -70,9 +80,10 @@ RNNT_FN void RunFused(TPipe* pipe, const Problem& problem, GM_ADDR loss, GM_ADDR
   LatticeCoefficients coefficients;
   coefficients.Init(pipe, problem.options, workspace);
   coefficients.judge().WriteLosses(&batch, loss);
-  RowGrad<T, LatticeCoefficients> row_grad;
-  row_grad.Init(pipe, &batch, problem.options, &coefficients, problem.logits, problem.targets,
-                nullptr, grad);
+  BatchRows rows;
+  rows.Init(pipe, &batch, problem.targets);
+  RowGrad<T, BatchRows, LatticeCoefficients> row_grad;
+  row_grad.Init(pipe, &rows, problem.options, &coefficients, problem.logits, nullptr, grad);
   row_grad.Run();
 }
 
@@ -89,7 +100,7 @@ RNNT_FN void RunForward(TPipe* pipe, const Problem& problem, GM_ADDR loss, GM_AD
   coefficients.Init(pipe, problem.options, workspace);
   coefficients.judge().WriteLosses(&batch, loss);
   StateWriter writer;
-  writer.Init(pipe, &batch, &coefficients, state);
+  writer.Init(pipe, &batch, &coefficients, kCoefRowMax, state);
   writer.Run();
 }
 
@@ -103,9 +114,10 @@ RNNT_FN void RunBackward(TPipe* pipe, const Problem& problem, GM_ADDR state, GM_
   batch.Plan(pipe);
   StateCoefficients coefficients;
   coefficients.Init(pipe, problem.tiling, state);
-  RowGrad<T, StateCoefficients> row_grad;
-  row_grad.Init(pipe, &batch, problem.options, &coefficients, problem.logits, problem.targets,
-                dloss, dlogits);
+  BatchRows rows;
+  rows.Init(pipe, &batch, problem.targets);
+  RowGrad<T, BatchRows, StateCoefficients> row_grad;
+  row_grad.Init(pipe, &rows, problem.options, &coefficients, problem.logits, dloss, dlogits);
   row_grad.Run();
 }
 

@@ -14,21 +14,17 @@ namespace rnnt {
 
 class Labels {
  public:
-  RNNT_FN void Init(TPipe* pipe, const RnntTiling& tiling, GM_ADDR targets) {
+  // targets (B, max_U).
+  RNNT_FN void InitBatch(TPipe* pipe, const RnntTiling& tiling, GM_ADDR targets) {
     max_u_ = tiling.max_u;
-    targets_.SetGlobalBuffer(reinterpret_cast<__gm__ int32_t*>(targets),
-                             static_cast<uint64_t>(int64_t{tiling.batch} * tiling.max_u));
-    pipe->InitBuffer(queue_, 2, (kMaxRows + kBlockLanes) * sizeof(int32_t));
-    pipe->InitBuffer(buffer_, kTableCount * kMaxRows * sizeof(int32_t));
-    CreateVecIndex(Table(kIota), int32_t{0}, static_cast<uint32_t>(kMaxRows));
-    Fence();
-    Muls(Table(kDescending), Table(kIota), -kWordBytes, kMaxRows);
-    Fence();
-    received_ = 0;
-    loaded_ = 0;
-    for (int32_t i = 0; i < 2; ++i) {
-      arrived_[i] = static_cast<int32_t>(pipe->AllocEventID<HardEvent::MTE2_S>());
-    }
+    by_row_ = false;
+    Init(pipe, int64_t{tiling.batch} * tiling.max_u, targets);
+  }
+
+  // row_labels (n,): one for each row, in the order of the rows.
+  RNNT_FN void InitRows(TPipe* pipe, const RnntTiling& tiling, GM_ADDR row_labels) {
+    by_row_ = true;
+    Init(pipe, tiling.rows, row_labels);
   }
 
   // Byte offset of each row of a tile: row * pitch * 4.
@@ -42,9 +38,13 @@ class Labels {
   RNNT_FN void Load(const Tile& tile) {
     const LocalTensor<int32_t> labels = queue_.AllocTensor<int32_t>();
     Order<HardEvent::S_MTE2>();  // the buffer's last labels may have been read as scalars
-    const int64_t U = tile.sample.U1 - 1;
-    const int64_t lowest = tile.u - tile.count + 1;
-    Copy(labels, tile.sample, lowest, RnntMin(tile.count, U - lowest));
+    if (by_row_) {
+      Copy(labels, tile.row, tile.count);
+    } else {
+      const int64_t lowest = tile.u - tile.count + 1;
+      Copy(labels, tile.sample.index * max_u_ + lowest,
+           RnntMin(tile.count, tile.sample.U1 - 1 - lowest));
+    }
     SetFlag<HardEvent::MTE2_S>(arrived_[loaded_ % 2]);
     ++loaded_;
     queue_.EnQue(labels);
@@ -58,8 +58,9 @@ class Labels {
 
   // Label of row i as a scalar; -1: none, or none that could be used.
   RNNT_FN int64_t ScalarAt(const Tile& tile, int32_t i, int64_t vocab) {
-    if (tile.u - i == tile.sample.U1 - 1) return -1;
-    const int32_t label = current_.GetValue(static_cast<uint32_t>(tile.count - 1 - i));
+    if (!by_row_ && tile.u - i == tile.sample.U1 - 1) return -1;
+    const int32_t label =
+        current_.GetValue(static_cast<uint32_t>(by_row_ ? i : tile.count - 1 - i));
     return label >= 0 && label < vocab ? label : -1;
   }
 
@@ -71,20 +72,27 @@ class Labels {
     const int32_t n = tile.count;
     const LocalTensor<int32_t> label = Table(kLabel), entry = Table(kEntry);
     const LocalTensor<float> penalty = Penalty();
-    if (tile.u == tile.sample.U1 - 1 && n == 1) Duplicate(current_, int32_t{-1}, kBlockLanes);
-    Adds(Table(kOrder), Table(kDescending), (n - 1) * kWordBytes, n);
-    Fence();
-    Gather(label, current_, Table(kOrder).ReinterpretCast<uint32_t>(), 0, static_cast<uint32_t>(n));
+    if (by_row_) {
+      Adds(label, current_, int32_t{0}, n);
+    } else {
+      if (tile.u == tile.sample.U1 - 1 && n == 1) Duplicate(current_, int32_t{-1}, kBlockLanes);
+      Adds(Table(kOrder), Table(kDescending), (n - 1) * kWordBytes, n);
+      Fence();
+      Gather(label, current_, Table(kOrder).ReinterpretCast<uint32_t>(), 0,
+             static_cast<uint32_t>(n));
+    }
     Fence();
     Cast(penalty, label, RoundMode::CAST_NONE, static_cast<uint32_t>(n));
     Maxs(entry, label, int32_t{0}, n);
     Fence();
+    if (by_row_) PenaliseWrongLabels(vocab, n);
     Mins(penalty, penalty, 0.0f, n);
     Mins(entry, entry, static_cast<int32_t>(vocab - 1), n);
     Fence();
     Muls(penalty, penalty, -kImpossible, n);
     Muls(entry, entry, kWordBytes, n);
     Fence();
+    if (by_row_) Add(penalty, penalty, Wrong(), n);
     Add(entry, entry, Table(kRowOffset), n);
     Fence();
   }
@@ -108,7 +116,7 @@ class Labels {
     for (int64_t u = 0; u < U; u += kMaxRows) {
       const int32_t n = static_cast<int32_t>(RnntMin(kMaxRows, U - u));
       LocalTensor<int32_t> labels = queue_.AllocTensor<int32_t>();
-      Copy(labels, sample, u, n);
+      Copy(labels, sample.index * max_u_ + u, n);
       queue_.EnQue(labels);
       labels = queue_.DeQue<int32_t>();
       const LocalTensor<float> value = labels.ReinterpretCast<float>();
@@ -158,15 +166,48 @@ class Labels {
     kTableCount
   };
 
-  // Labels [u, u + count) of a sample, and -1 behind them.
-  RNNT_FN void Copy(const LocalTensor<int32_t>& labels, const Sample& sample, int64_t u,
-                    int64_t count) {
+  RNNT_FN void Init(TPipe* pipe, int64_t count, GM_ADDR labels) {
+    labels_.SetGlobalBuffer(reinterpret_cast<__gm__ int32_t*>(labels),
+                            static_cast<uint64_t>(count));
+    pipe->InitBuffer(queue_, 2, (kMaxRows + kBlockLanes) * sizeof(int32_t));
+    pipe->InitBuffer(buffer_, kTableCount * kMaxRows * sizeof(int32_t));
+    CreateVecIndex(Table(kIota), int32_t{0}, static_cast<uint32_t>(kMaxRows));
+    Fence();
+    Muls(Table(kDescending), Table(kIota), -kWordBytes, kMaxRows);
+    Fence();
+    received_ = loaded_ = 0;
+    for (int32_t i = 0; i < 2; ++i) {
+      arrived_[i] = static_cast<int32_t>(pipe->AllocEventID<HardEvent::MTE2_S>());
+    }
+  }
+
+  // Labels [first, first + count) of the tensor, and -1 behind them.
+  RNNT_FN void Copy(const LocalTensor<int32_t>& labels, int64_t first, int64_t count) {
     if (count <= 0) return;
     const int64_t padding = kBlockLanes - count % kBlockLanes;
-    DataCopyPad(labels, targets_[static_cast<uint64_t>(sample.index * max_u_ + u)],
+    DataCopyPad(labels, labels_[static_cast<uint64_t>(first)],
                 DataCopyExtParams(1, static_cast<uint32_t>(count * kWordBytes), 0, 0, 0),
                 DataCopyPadExtParams<int32_t>(true, 0, static_cast<uint8_t>(padding), -1));
   }
+
+  // A label outside [-1, vocab) makes its log-prob +inf, and so its sample NaN: a chunk has no
+  // other way to say it. `Penalty` holds the labels; `Wrong` becomes 0 or +inf.
+  RNNT_FN void PenaliseWrongLabels(int64_t vocab, int32_t n) {
+    const LocalTensor<float> label = Penalty(), wrong = Wrong();
+    Maxs(wrong, label, -1.0f, n);
+    Fence();
+    Mins(wrong, wrong, static_cast<float>(vocab - 1), n);
+    Fence();
+    Sub(wrong, wrong, label, n);
+    Fence();
+    Abs(wrong, wrong, n);
+    Fence();
+    Muls(wrong, wrong, 1e38f, n);
+    Fence();
+    Muls(wrong, wrong, 1e38f, n);
+    Fence();
+  }
+  RNNT_FN LocalTensor<float> Wrong() { return Table(kOrder).ReinterpretCast<float>(); }
 
   RNNT_FN LocalTensor<int32_t> Table(TableName name) {
     return buffer_.Get<int32_t>()[name * kMaxRows];
@@ -178,8 +219,9 @@ class Labels {
     return Table(name).ReinterpretCast<uint32_t>();
   }
 
-  int64_t max_u_;
-  GlobalTensor<int32_t> targets_;
+  int64_t max_u_ = 0;
+  bool by_row_;
+  GlobalTensor<int32_t> labels_;
   TQue<TPosition::VECIN, 1> queue_;
   TBuf<TPosition::VECCALC> buffer_;
   LocalTensor<int32_t> current_;

@@ -22,6 +22,11 @@ class Records {
   RNNT_FN GlobalTensor<float> At(int64_t row) {
     return records_[static_cast<uint64_t>(row * width_)];
   }
+  RNNT_FN void Load(const LocalTensor<float>& dst, const Tile& tile) {
+    DataCopyPad(dst, At(tile.row),
+                DataCopyExtParams(static_cast<uint16_t>(tile.count), Bytes(), Gap(tile), 0, 0),
+                Padding());
+  }
   RNNT_FN uint32_t Bytes() const { return static_cast<uint32_t>(width_ * sizeof(float)); }
   RNNT_FN uint32_t Gap(const Tile& tile) const {
     return tile.count > 1 ? static_cast<uint32_t>((tile.row_step - 1) * Bytes()) : 0;
@@ -59,41 +64,51 @@ class ScalarReader {
   TBuf<TPosition::VECIN> buffer_;
 };
 
-class RecordReader {
+// Vectors of records in UB, a block each.
+class RecordColumns {
  public:
-  RNNT_FN void Init(TPipe* pipe, int64_t rows, int32_t width, GM_ADDR records) {
-    records_.Bind(rows, width, records);
-    pipe->InitBuffer(queue_, 2, kMaxRows * kBlockBytes);
-    pipe->InitBuffer(offset_buffer_, kMaxRows * sizeof(int32_t));
-    const LocalTensor<int32_t> offsets = offset_buffer_.Get<int32_t>();
+  RNNT_FN void Init(TPipe* pipe) {
+    pipe->InitBuffer(buffer_, kMaxRows * sizeof(int32_t));
+    const LocalTensor<int32_t> offsets = buffer_.Get<int32_t>();
     CreateVecIndex(offsets, int32_t{0}, static_cast<uint32_t>(kMaxRows));
     Fence();
     Muls(offsets, offsets, kBlockBytes, kMaxRows);
     Fence();
   }
 
+  RNNT_FN void Get(const LocalTensor<float>& dst, const LocalTensor<float>& records, int32_t column,
+                   int32_t n) {
+    Gather(dst, records, buffer_.Get<uint32_t>(), static_cast<uint32_t>(column * sizeof(float)),
+           static_cast<uint32_t>(n));
+  }
+
+ private:
+  TBuf<TPosition::VECCALC> buffer_;
+};
+
+class RecordReader {
+ public:
+  RNNT_FN void Init(TPipe* pipe, int64_t rows, int32_t width, GM_ADDR records) {
+    records_.Bind(rows, width, records);
+    pipe->InitBuffer(queue_, 2, kMaxRows * kBlockBytes);
+    columns_.Init(pipe);
+  }
+
   RNNT_FN void Load(const Tile& tile) {
     const LocalTensor<float> tensor = queue_.AllocTensor<float>();
-    DataCopyPad(tensor, records_.At(tile.row),
-                DataCopyExtParams(static_cast<uint16_t>(tile.count), records_.Bytes(),
-                                  records_.Gap(tile), 0, 0),
-                records_.Padding());
+    records_.Load(tensor, tile);
     queue_.EnQue(tensor);
   }
-
   RNNT_FN void Receive() { received_ = queue_.DeQue<float>(); }
-
   RNNT_FN void Column(const LocalTensor<float>& dst, int32_t column, int32_t n) {
-    Gather(dst, received_, offset_buffer_.Get<uint32_t>(),
-           static_cast<uint32_t>(column * sizeof(float)), static_cast<uint32_t>(n));
+    columns_.Get(dst, received_, column, n);
   }
-
   RNNT_FN void Release() { queue_.FreeTensor(received_); }
 
  private:
   Records records_;
+  RecordColumns columns_;
   TQue<TPosition::VECIN, 1> queue_;
-  TBuf<TPosition::VECCALC> offset_buffer_;
   LocalTensor<float> received_;
 };
 

@@ -78,7 +78,6 @@ RNNT_SHARED_FN int64_t RnntWorkspaceFloats(const RnntTiling& tiling) {
   const int64_t samples = RnntMin(tiling.batch, rows);
   const int64_t max_u =
       RnntMax(0, RnntMin(tiling.max_u, (tiling.padded != 0 ? tiling.max_u1 : rows) - 1));
-  constexpr int64_t kSquare = int64_t{kRnntStripLanes} * kRnntStripLanes;
   const int64_t tall = rows / (int64_t{kRnntStripLanes} * kRnntStripLanes);
   int64_t skew = rows * (1 + tall);
   if (max_u <= kRnntStripLanes) skew = RnntMin(skew, samples * max_u * (max_u + 1));

@@ -20,6 +20,11 @@ struct Tile {
   int64_t diagonal, lane, u;
 };
 
+// Where core `core` of `cores` begins.
+RNNT_FN int64_t Share(int64_t count, int64_t core, int64_t cores) {
+  return count / cores * core + count % cores * core / cores;
+}
+
 class Tiles {
  public:
   RNNT_FN void Init(Batch* batch, int32_t max_rows, int64_t row_bytes) {
@@ -54,10 +59,6 @@ class Tiles {
   }
 
  private:
-  static RNNT_FN int64_t Share(int64_t cells, int64_t core, int64_t cores) {
-    return cells / cores * core + cells % cores * core / cores;
-  }
-
   RNNT_FN void NextDiagonal() {
     Sample& sample = tile_.sample;
     ++tile_.diagonal;
@@ -78,6 +79,32 @@ class Tiles {
   int32_t max_rows_;
 };
 
+// Rows that belong to no batch, for the operators on a chunk: an equal share of them for each core.
+class RowTiles {
+ public:
+  RNNT_FN void Init(int64_t rows, int32_t max_rows) {
+    const int64_t core = GetBlockIdx(), cores = GetBlockNum();
+    tile_.row = Share(rows, core, cores);
+    tile_.row_step = 1;
+    tile_.count = 0;
+    end_ = Share(rows, core + 1, cores);
+    max_rows_ = max_rows;
+  }
+
+  RNNT_FN bool Next(Tile* tile) {
+    tile_.row += tile_.count;
+    if (tile_.row >= end_) return false;
+    tile_.count = static_cast<int32_t>(RnntMin(max_rows_, end_ - tile_.row));
+    *tile = tile_;
+    return true;
+  }
+
+ private:
+  Tile tile_ = {};
+  int64_t end_;
+  int32_t max_rows_;
+};
+
 // A tile, or, of a row that is longer than a tile, the columns [column, column + columns).
 struct Piece {
   Tile tile;
@@ -85,15 +112,17 @@ struct Piece {
   bool first, last;
 };
 
+template <class TileSource>
 class Pieces {
  public:
   // `columns`: those of a row that are wanted in UB.
-  RNNT_FN void Init(Batch* batch, int32_t columns, int32_t tile_lanes, int32_t element_bytes) {
+  template <class RowSet>
+  RNNT_FN void Init(RowSet* rows, int32_t columns, int32_t tile_lanes, int32_t element_bytes) {
     all_columns_ = columns;
     tile_lanes_ = tile_lanes;
     pitch_ = static_cast<int32_t>(RnntMin(tile_lanes, RnntAlignUp(columns, kRepeatLanes)));
-    tiles_.Init(batch, static_cast<int32_t>(RnntMin(kMaxRows, tile_lanes / pitch_)),
-                int64_t{batch->tiling().vocab} * element_bytes);
+    rows->Begin(&tiles_, static_cast<int32_t>(RnntMin(kMaxRows, tile_lanes / pitch_)),
+                int64_t{rows->tiling().vocab} * element_bytes);
     piece_.column = columns;
     piece_.columns = 0;
   }
@@ -115,7 +144,7 @@ class Pieces {
   RNNT_FN int32_t pitch() const { return pitch_; }
 
  private:
-  Tiles tiles_;
+  TileSource tiles_;
   Piece piece_ = {};
   int32_t all_columns_, tile_lanes_, pitch_;
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Phase row_grad: the second look at each row of logits, and its gradient.
 //
-//   d loss / d x_k = exp((x_k - row_max) - log_sum + log_occ) - [k = blank] post_blank - [k =
-//   label] post_label
+//   d loss / d x_k = exp((x_k - row_max) - log_sum + log occupation) - [k = blank] post_blank - [k
+//   = label] post_label
 //
 // clipped to [-clamp, clamp], times dloss. Input that holds log-probabilities has no softmax term
 // and is not read.
@@ -11,33 +11,36 @@
 
 #include "rnnt_coefficients.h"
 #include "rnnt_fill.h"
-#include "rnnt_labels.h"
+#include "rnnt_row_sets.h"
 #include "rnnt_rows.h"
 
 namespace rnnt {
 
-template <typename T, class Coefficients>
+template <typename T, class RowSet, class Coefficients>
 class RowGrad {
  public:
-  // `coefficients` is ready; dloss (B,) may be null: 1 for all.
-  RNNT_FN void Init(TPipe* pipe, Batch* batch, const Options& options, Coefficients* coefficients,
-                    GM_ADDR logits, GM_ADDR targets, GM_ADDR dloss, GM_ADDR grad) {
+  // `rows` and `coefficients` are ready; dloss (B,) may be null: 1 for all.
+  RNNT_FN void Init(TPipe* pipe, RowSet* rows, const Options& options, Coefficients* coefficients,
+                    GM_ADDR logits, GM_ADDR dloss, GM_ADDR grad) {
+    const RnntTiling& tiling = rows->tiling();
     options_ = options;
-    batch_ = batch;
+    rows_ = rows;
     coefficients_ = coefficients;
-    vocab_ = batch->tiling().vocab;
+    vocab_ = tiling.vocab;
     has_dloss_ = dloss != nullptr;
-    if (has_dloss_) dloss_.Init(pipe, batch->tiling().batch, 1, dloss);
-    labels_.Init(pipe, batch->tiling(), targets);
-    reader_.Init(pipe, batch->tiling(), kTileLanes, logits);
-    writer_.Init(pipe, batch->tiling(), kTileLanes, grad);
-    filler_.Init(pipe, batch->tiling(), vocab_, grad);
+    if (has_dloss_) dloss_.Init(pipe, tiling.batch, 1, dloss);
+    reader_.Init(pipe, tiling, kTileLanes, logits);
+    writer_.Init(pipe, tiling, kTileLanes, grad);
+    filler_.Init(pipe, tiling, vocab_, grad);
+    pipe->InitBuffer(bias_buffer_, kMaxRows * sizeof(float));
+    Duplicate(bias_buffer_.Get<float>(), 0.0f, kMaxRows);
+    Fence();
     pipe->InitBuffer(block_buffer_, kBlockVectorCount * kMaxRows * kBlockBytes);
   }
 
   RNNT_FN void Run() {
-    filler_.ZeroOutside(batch_);
-    pieces_.Init(batch_, static_cast<int32_t>(vocab_), kTileLanes, sizeof(T));
+    rows_->ZeroOutside(&filler_);
+    pieces_.Init(rows_, static_cast<int32_t>(vocab_), kTileLanes, sizeof(T));
     Job next;
     next.sample = -1;
     bool more = Next(&next);
@@ -94,7 +97,7 @@ class RowGrad {
   RNNT_FN void Load(const Job& job) {
     if (!job.worked) return;
     if (job.piece.first) {
-      labels_.Load(job.piece.tile);
+      rows_->labels().Load(job.piece.tile);
       coefficients_->Load(job.piece.tile);
     }
     if (options_.fused_log_softmax) reader_.Load(job.piece, pieces_.pitch());
@@ -102,7 +105,7 @@ class RowGrad {
 
   RNNT_FN void Receive(const Job& job) {
     if (job.piece.first) {
-      labels_.Receive();
+      rows_->labels().Receive();
       coefficients_->Compute(job.piece.tile, job.verdict);
     }
     if (options_.fused_log_softmax) reader_.Receive();
@@ -133,7 +136,7 @@ class RowGrad {
     Fence();
     SubtractBlank(piece, y);
     SubtractLabels(piece, y);
-    if (piece.last) labels_.Release();
+    if (piece.last) rows_->labels().Release();
     if (options_.clamp > 0.0f) {
       Maxs(y, y, -options_.clamp, n * pitch);
       Fence();
@@ -144,13 +147,16 @@ class RowGrad {
       Muls(y, y, job.dloss, n * pitch);
       Fence();
     }
+    coefficients_->Weigh(y, n, pitch);
     writer_.Store(piece, pitch);
   }
 
   // The tile's coefficients as blocks.
   RNNT_FN void SpreadCoefficients(int32_t n) {
     CoefficientVectors& vectors = coefficients_->vectors();
-    const LocalTensor<float> bias = vectors.Get(kLogOcc);
+    const LocalTensor<float> bias = bias_buffer_.Get<float>();
+    Ln(bias, vectors.Get(kOccupation), n);
+    Fence();
     Sub(bias, bias, vectors.Get(kCoefLogSum), n);
     ToBlocks(Blocks(kMaxBlocks), vectors.Get(kCoefRowMax), n);
     ToBlocks(Blocks(kPostBlankBlocks), vectors.Get(kPostBlank), n);
@@ -180,7 +186,7 @@ class RowGrad {
   RNNT_FN void SubtractLabels(const Piece& piece, const LocalTensor<float>& y) {
     const int32_t pitch = pieces_.pitch();
     for (int32_t i = 0; i < piece.tile.count; ++i) {
-      const int64_t column = labels_.ScalarAt(piece.tile, i, vocab_) - piece.column;
+      const int64_t column = rows_->labels().ScalarAt(piece.tile, i, vocab_) - piece.column;
       if (column < 0 || column >= piece.columns) continue;
       SubtractLane(y, i * pitch + static_cast<int32_t>(column),
                    Blocks(kPostLabelBlocks)[i * kBlockLanes], 1, 8);
@@ -198,17 +204,16 @@ class RowGrad {
   }
 
   Options options_;
-  Batch* batch_;
+  RowSet* rows_;
   Coefficients* coefficients_;
   int64_t vocab_;
   bool has_dloss_;
-  Pieces pieces_;
-  Labels labels_;
+  Pieces<typename RowSet::TileSource> pieces_;
   ScalarReader dloss_;
   RowReader<T> reader_;
   RowWriter<T> writer_;
   Filler<T> filler_;
-  TBuf<TPosition::VECCALC> block_buffer_;
+  TBuf<TPosition::VECCALC> bias_buffer_, block_buffer_;
 };
 
 }  // namespace rnnt

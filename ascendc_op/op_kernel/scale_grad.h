@@ -21,9 +21,15 @@ class ScaleGrad {
     filler_.Init(pipe, batch->tiling(), vocab_, dlogits);
   }
 
+  // What Pieces asks of a set of rows.
+  RNNT_FN void Begin(Tiles* tiles, int32_t max_rows, int64_t row_bytes) {
+    tiles->Init(batch_, max_rows, row_bytes);
+  }
+  RNNT_FN const RnntTiling& tiling() const { return batch_->tiling(); }
+
   RNNT_FN void Run() {
     filler_.ZeroOutside(batch_);
-    pieces_.Init(batch_, vocab_, kTileLanes, sizeof(T));
+    pieces_.Init(this, vocab_, kTileLanes, sizeof(T));
     Job next;
     next.sample = -1;
     bool more = Next(&next);
@@ -75,7 +81,7 @@ class ScaleGrad {
 
   Batch* batch_;
   int32_t vocab_;
-  Pieces pieces_;
+  Pieces<Tiles> pieces_;
   ScalarReader dloss_;
   RowReader<T> reader_;
   RowWriter<T> writer_;

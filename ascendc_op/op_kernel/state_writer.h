@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The coefficients of all rows as a tensor, for a launch that has no gradient to write.
+// The coefficients of all rows as a tensor, for a launch that has no gradient to write: all five
+// (state), or the last three of them.
 #ifndef MINDSPORE_RNNT_STATE_WRITER_H_
 #define MINDSPORE_RNNT_STATE_WRITER_H_
 
@@ -10,11 +11,14 @@ namespace rnnt {
 
 class StateWriter {
  public:
-  RNNT_FN void Init(TPipe* pipe, Batch* batch, LatticeCoefficients* coefficients, GM_ADDR state) {
+  RNNT_FN void Init(TPipe* pipe, Batch* batch, LatticeCoefficients* coefficients, Coefficient first,
+                    GM_ADDR state) {
+    const int32_t width = kCoefficientCount - first;
+    first_ = first;
     batch_ = batch;
     coefficients_ = coefficients;
-    writer_.Init(pipe, batch->tiling().rows, kCoefficientCount, state);
-    filler_.Init(pipe, batch->tiling(), kCoefficientCount, state);
+    writer_.Init(pipe, batch->tiling().rows, width, state);
+    filler_.Init(pipe, batch->tiling(), width, state);
     pipe->InitBuffer(mark_buffer_, kCoefficientCount * kMaxRows * sizeof(float));
   }
 
@@ -32,7 +36,8 @@ class StateWriter {
       const bool worked = verdict.outcome == kHasGradient;
       if (worked) coefficients_->Compute(tile, verdict);
       more = Next(&tiles, &next, &sample, &next_verdict);
-      writer_.Store(tile, worked ? coefficients_->vectors().All() : Mark(verdict));
+      writer_.Store(tile,
+                    (worked ? coefficients_->vectors().All() : Mark(verdict))[first_ * kMaxRows]);
     }
   }
 
@@ -47,18 +52,22 @@ class StateWriter {
     return true;
   }
 
-  // What StateCoefficients::Of recognises: +inf for a zero gradient, NaN for a NaN one.
+  // NaN everywhere; or no occupation, and a log_sum by which StateCoefficients::Of knows the
+  // sample.
   RNNT_FN LocalTensor<float> Mark(const Verdict& verdict) {
     const LocalTensor<float> mark = mark_buffer_.Get<float>();
+    const bool zero = verdict.outcome == kZeroGradient;
     Fence();
-    Duplicate(mark, verdict.outcome == kZeroGradient ? kInfinity : __builtin_nanf(""),
-              kCoefficientCount * kMaxRows);
+    Duplicate(mark, zero ? 0.0f : __builtin_nanf(""), kCoefficientCount * kMaxRows);
+    Fence();
+    if (zero) Duplicate(mark[kCoefLogSum * kMaxRows], kInfinity, kMaxRows);
     Fence();
     return mark;
   }
 
   Batch* batch_;
   LatticeCoefficients* coefficients_;
+  Coefficient first_;
   RecordWriter writer_;
   Filler<float> filler_;
   TBuf<TPosition::VECCALC> mark_buffer_;

@@ -173,3 +173,47 @@ def scale_grad(grad, logit_lengths, target_lengths, dloss, dtype="float32", core
     outputs = {"dlogits": (grad.shape, storage(dtype))}
     result = launch("rnnt_scale_grad", dtype, inputs, outputs, tiling, ROW_GRAD, cores)
     return decode(result.outputs["dlogits"], dtype), result
+
+
+def row_labels_of(targets, logit_lengths, target_lengths):
+    """The label that follows each packed row, or -1."""
+    rows = []
+    for labels, T, U in zip(targets, logit_lengths, target_lengths):
+        rows.append(np.tile(np.append(labels[:U], -1), T))
+    return np.concatenate(rows).astype(np.int32)
+
+
+def row_stats(logits, row_labels, dtype="float32", cores=7, **params):
+    inputs = {"logits": encode(logits, dtype), "row_labels": row_labels}
+    inputs["params"] = pack_params(**params)
+    outputs = {"stats": ((len(logits), 4), "float32")}
+    result = launch("rnnt_row_stats", dtype, inputs, outputs, tiling_of(logits), ROW_STATS, cores)
+    return result.outputs["stats"]
+
+
+def lattice(stats, logit_lengths, target_lengths, cores=7, **params):
+    B, N = len(logit_lengths), len(stats)
+    inputs = {
+        "stats": stats,
+        "logit_lengths": np.asarray(logit_lengths, np.int32),
+        "target_lengths": np.asarray(target_lengths, np.int32),
+        "params": pack_params(**params),
+    }
+    outputs = {"loss": ((B,), "float32"), "coefficients": ((N, 3), "float32")}
+    tiling = Tiling(N, B, 0, 0, 0, NO_TARGETS, 0, 0, 0, 0.0, 0)
+    result = launch("rnnt_lattice", "float32", inputs, outputs, tiling, LATTICE, cores)
+    return result.outputs["loss"], result.outputs["coefficients"]
+
+
+def row_grad(logits, labels, stats, coefficients, dloss, dtype="float32", cores=7, **params):
+    inputs = {
+        "logits": encode(logits, dtype),
+        "row_labels": labels,
+        "stats": stats,
+        "coefficients": coefficients,
+        "row_dloss": np.asarray(dloss, np.float32),
+        "params": pack_params(**params),
+    }
+    outputs = {"dlogits": (logits.shape, storage(dtype))}
+    result = launch("rnnt_row_grad", dtype, inputs, outputs, tiling_of(logits), ROW_GRAD, cores)
+    return decode(result.outputs["dlogits"], dtype)

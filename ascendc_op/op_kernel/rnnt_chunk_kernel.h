@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// The phases as operators of their own, for logits that exist a chunk of rows at a time. Between
+// them the statistics and the coefficients of all rows are tensors, in the order of the rows.
+#ifndef MINDSPORE_RNNT_RNNT_CHUNK_KERNEL_H_
+#define MINDSPORE_RNNT_RNNT_CHUNK_KERNEL_H_
+
+#include "rnnt_kernel.h"
+
+namespace rnnt {
+
+// RnntRowStats: logits (n, V), row_labels (n,) -> stats (n, 4).
+template <typename T>
+RNNT_FN void RunRowStats(TPipe* pipe, const RnntTiling& tiling, const Options& options,
+                         GM_ADDR logits, GM_ADDR row_labels, GM_ADDR stats) {
+  if (options.blank < 0) {  // no class is blank: no sample has a loss
+    Filler<float> filler;
+    filler.Init(pipe, tiling, kStatCount, stats);
+    const int64_t first = Share(tiling.rows, GetBlockIdx(), GetBlockNum());
+    filler.Rows(first, Share(tiling.rows, GetBlockIdx() + 1, GetBlockNum()) - first, true);
+    return;
+  }
+  ChunkRows rows;
+  rows.Init(pipe, tiling, row_labels);
+  StatsToTensor sink;
+  sink.Init(pipe, tiling.rows, stats);
+  RowStats<T, ChunkRows, StatsToTensor> row_stats;
+  row_stats.Init(pipe, &rows, &sink, options, logits);
+  row_stats.Run();
+}
+
+// The statistics of all cells, from rows to diagonals.
+class StatsFromTensor {
+ public:
+  RNNT_FN void Init(TPipe* pipe, Batch* batch, StatsToWorkspace* sink, GM_ADDR stats) {
+    batch_ = batch;
+    sink_ = sink;
+    reader_.Init(pipe, batch->tiling().rows, kStatCount, stats);
+  }
+
+  RNNT_FN void Run() {
+    Tiles tiles;
+    tiles.Init(batch_, kMaxRows, kStatCount * sizeof(float));
+    Tile next;
+    bool more = tiles.Next(&next);
+    if (more) reader_.Load(next);
+    while (more) {
+      const Tile tile = next;
+      reader_.Receive();
+      more = tiles.Next(&next);
+      if (more) reader_.Load(next);
+      const LocalTensor<float> stats = sink_->Begin();
+      for (int32_t c = 0; c < kStatCount; ++c) {
+        reader_.Column(stats[c * kMaxRows], c, tile.count);
+      }
+      Fence();
+      reader_.Release();
+      // Whoever computed the statistics may write log 0 as -inf. No label follows the last one.
+      const LocalTensor<float> blank = stats[kLpBlank * kMaxRows],
+                               label = stats[kLpLabel * kMaxRows];
+      Maxs(blank, blank, kImpossible, tile.count);
+      Maxs(label, label, kImpossible, tile.count);
+      Fence();
+      CloseLastRow(tile, label);
+      sink_->End(tile, stats);
+    }
+  }
+
+ private:
+  // The row with u = U is the tile's first, if it is there.
+  RNNT_FN void CloseLastRow(const Tile& tile, const LocalTensor<float>& label) {
+    if (tile.u != tile.sample.U1 - 1) return;
+    LaneMask first(0);
+    Duplicate(label, kImpossible, first.bits, 1, 1, 8);
+    Fence();
+  }
+
+  Batch* batch_;
+  StatsToWorkspace* sink_;
+  RecordReader reader_;
+};
+
+// RnntLattice: stats (N, 4), lengths -> loss (B,), coefficients (N, 3).
+RNNT_FN void RunLattice(TPipe* pipe, const Problem& problem, GM_ADDR stats, GM_ADDR loss,
+                        GM_ADDR coefficients, GM_ADDR workspace) {
+  Batch batch;
+  Measure(pipe, problem, &batch);
+  {
+    batch.Plan(pipe);
+    StatsToWorkspace sink;
+    sink.Init(pipe, workspace);
+    sink.SkipLabels(&batch);
+    StatsFromTensor source;
+    source.Init(pipe, &batch, &sink, stats);
+    source.Run();
+  }
+  RunLatticePhase(pipe, &batch, workspace);
+
+  batch.Plan(pipe);
+  LatticeCoefficients lattice;
+  lattice.Init(pipe, problem.options, workspace);
+  lattice.judge().WriteLosses(&batch, loss);
+  StateWriter writer;
+  writer.Init(pipe, &batch, &lattice, kOccupation, coefficients);
+  writer.Run();
+}
+
+// RnntRowGrad: logits (n, V) and what the other two left -> dlogits (n, V).
+template <typename T>
+RNNT_FN void RunRowGrad(TPipe* pipe, const RnntTiling& tiling, const Options& options,
+                        GM_ADDR logits, GM_ADDR row_labels, GM_ADDR stats, GM_ADDR coefficients,
+                        GM_ADDR row_dloss, GM_ADDR dlogits) {
+  ChunkRows rows;
+  rows.Init(pipe, tiling, row_labels);
+  ChunkCoefficients chunk;
+  chunk.Init(pipe, tiling, stats, coefficients, row_dloss);
+  RowGrad<T, ChunkRows, ChunkCoefficients> row_grad;
+  row_grad.Init(pipe, &rows, options, &chunk, logits, nullptr, dlogits);
+  row_grad.Run();
+}
+
+}  // namespace rnnt
+
+#endif  // MINDSPORE_RNNT_RNNT_CHUNK_KERNEL_H_

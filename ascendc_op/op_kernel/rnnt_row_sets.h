@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rows that a phase works on: those of a batch, or a chunk of rows that stand for themselves.
+// What row_stats finds goes to the workspace, diagonal by diagonal, or to a tensor, row by row.
+#ifndef MINDSPORE_RNNT_RNNT_ROW_SETS_H_
+#define MINDSPORE_RNNT_RNNT_ROW_SETS_H_
+
+#include "rnnt_labels.h"
+#include "rnnt_records.h"
+#include "rnnt_tiles.h"
+
+namespace rnnt {
+
+class BatchRows {
+ public:
+  using TileSource = Tiles;
+
+  RNNT_FN void Init(TPipe* pipe, Batch* batch, GM_ADDR targets) {
+    batch_ = batch;
+    labels_.InitBatch(pipe, batch->tiling(), targets);
+  }
+  RNNT_FN void Begin(Tiles* tiles, int32_t max_rows, int64_t row_bytes) {
+    tiles->Init(batch_, max_rows, row_bytes);
+  }
+  RNNT_FN const RnntTiling& tiling() const { return batch_->tiling(); }
+  RNNT_FN Labels& labels() { return labels_; }
+  template <class Filler>
+  RNNT_FN void ZeroOutside(Filler* filler) {
+    filler->ZeroOutside(batch_);
+  }
+
+ private:
+  Batch* batch_;
+  Labels labels_;
+};
+
+class ChunkRows {
+ public:
+  using TileSource = RowTiles;
+
+  RNNT_FN void Init(TPipe* pipe, const RnntTiling& tiling, GM_ADDR row_labels) {
+    tiling_ = tiling;
+    labels_.InitRows(pipe, tiling, row_labels);
+  }
+  RNNT_FN void Begin(RowTiles* tiles, int32_t max_rows, int64_t) {
+    tiles->Init(tiling_.rows, max_rows);
+  }
+  RNNT_FN const RnntTiling& tiling() const { return tiling_; }
+  RNNT_FN Labels& labels() { return labels_; }
+  template <class Filler>
+  RNNT_FN void ZeroOutside(Filler*) {}
+
+ private:
+  RnntTiling tiling_;
+  Labels labels_;
+};
+
+// The statistics of a tile as kStatCount vectors, kMaxRows lanes apart.
+class StatsToWorkspace {
+ public:
+  RNNT_FN void Init(TPipe* pipe, GM_ADDR workspace) {
+    workspace_.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(workspace));
+    pipe->InitBuffer(queue_, 2, kStatCount * kMaxRows * sizeof(float));
+    pipe->InitBuffer(impossible_buffer_, 2 * kRnntStripLanes * sizeof(float));
+    Duplicate(impossible_buffer_.Get<float>(), kImpossible, 2 * kRnntStripLanes);
+    Order<HardEvent::V_MTE3>();
+  }
+
+  RNNT_FN LocalTensor<float> Begin() { return queue_.AllocTensor<float>(); }
+
+  RNNT_FN void End(const Tile& tile, const LocalTensor<float>& stats) {
+    const Strip strip = SampleSpace(tile.sample).StripOf(tile.lane);
+    const int64_t row = tile.diagonal * kStatCount * strip.lanes;
+    queue_.EnQue(stats);
+    LocalTensor<float> out = queue_.DeQue<float>();
+    Copy(strip.stats + row + tile.lane - strip.first, out, kStatCount, kMaxRows, tile.count,
+         strip.lanes);
+    queue_.FreeTensor(out);
+    FillOutside(tile);
+  }
+
+  // One core looks at all labels of a sample: its judge, after the lattice, may need to know.
+  RNNT_FN void CheckLabels(Batch* batch, Labels* labels, int64_t blank) {
+    Sample sample = batch->Begin();
+    while (batch->Next(&sample)) {
+      if (!sample.valid || sample.index % GetBlockNum() != GetBlockIdx()) continue;
+      const LocalTensor<float> found = Begin();
+      labels->Check(sample, batch->tiling().vocab, blank, found);
+      Header(sample, found);
+    }
+  }
+
+  // A batch without labels has none that are wrong; its losses may have any sign.
+  RNNT_FN void SkipLabels(Batch* batch) {
+    Sample sample = batch->Begin();
+    while (batch->Next(&sample)) {
+      if (!sample.valid || sample.index % GetBlockNum() != GetBlockIdx()) continue;
+      const LocalTensor<float> found = Begin();
+      Duplicate(found, 0.0f, kBlockLanes);
+      Duplicate(found[kBlockLanes], 1.0f, kBlockLanes);
+      Header(sample, found);
+    }
+  }
+
+ private:
+  RNNT_FN void Header(const Sample& sample, const LocalTensor<float>& found) {
+    queue_.EnQue(found);
+    LocalTensor<float> out = queue_.DeQue<float>();
+    const int64_t at = SampleSpace(sample).Header(kBadLabels);
+    DataCopy(workspace_[static_cast<uint64_t>(at)], out, 2 * kBlockLanes);
+    queue_.FreeTensor(out);
+  }
+
+  // `count` vectors of n lanes, `pitch` lanes apart in UB, to arrays that are `lanes` apart.
+  RNNT_FN void Copy(int64_t at, const LocalTensor<float>& src, int32_t count, int64_t pitch,
+                    int64_t n, int64_t lanes) {
+    const int64_t ub_gap = (pitch - RnntAlignUp(n, kBlockLanes)) / kBlockLanes;
+    DataCopyPad(
+        workspace_[static_cast<uint64_t>(at)], src,
+        DataCopyExtParams(static_cast<uint16_t>(count), static_cast<uint32_t>(n * sizeof(float)),
+                          static_cast<uint32_t>(ub_gap),
+                          static_cast<uint32_t>((lanes - n) * sizeof(float)), 0));
+  }
+
+  // Who has the first or last cell of a diagonal also marks the lanes before or behind it, which
+  // are no cells.
+  RNNT_FN void FillOutside(const Tile& tile) {
+    const Sample& sample = tile.sample;
+    const int64_t first = RnntFirstLane(sample.T, sample.U1, tile.diagonal);
+    const int64_t end = RnntLastLane(sample.T, sample.U1, tile.diagonal) + 1;
+    if (tile.lane == first) FillLanes(tile, 0, first);
+    if (tile.lane + tile.count == end) FillLanes(tile, end, sample.Lanes());
+  }
+
+  RNNT_FN void FillLanes(const Tile& tile, int64_t begin, int64_t end) {
+    const SampleSpace space(tile.sample);
+    while (begin < end) {
+      const Strip strip = space.StripOf(begin);
+      const int64_t n = RnntMin(end, strip.first + strip.lanes) - begin;
+      const int64_t row = (tile.diagonal * kStatCount + kLpBlank) * strip.lanes;
+      Copy(strip.stats + row + begin - strip.first, impossible_buffer_.Get<float>(), 2,
+           RnntAlignUp(n, kBlockLanes), n, strip.lanes);
+      begin += n;
+    }
+  }
+
+  GlobalTensor<float> workspace_;
+  TQue<TPosition::VECOUT, 1> queue_;
+  TBuf<TPosition::VECOUT> impossible_buffer_;
+};
+
+class StatsToTensor {
+ public:
+  RNNT_FN void Init(TPipe* pipe, int64_t rows, GM_ADDR stats) {
+    writer_.Init(pipe, rows, kStatCount, stats);
+    pipe->InitBuffer(buffer_, kStatCount * kMaxRows * sizeof(float));
+    Duplicate(buffer_.Get<float>(), 0.0f, kStatCount * kMaxRows);
+    Fence();
+  }
+
+  RNNT_FN LocalTensor<float> Begin() {
+    Fence();
+    return buffer_.Get<float>();
+  }
+  RNNT_FN void End(const Tile& tile, const LocalTensor<float>& stats) {
+    Fence();
+    writer_.Store(tile, stats);
+  }
+
+ private:
+  RecordWriter writer_;
+  TBuf<TPosition::VECCALC> buffer_;
+};
+
+}  // namespace rnnt
+
+#endif  // MINDSPORE_RNNT_RNNT_ROW_SETS_H_

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The phases as operators of their own, over logits that exist a chunk of rows at a time."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from oracles import TOLERANCE, random_batch, report
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import kernel_on_twin as twin  # noqa: E402
+from mindspore_rnnt.reference import rnnt_loss_reference  # noqa: E402
+
+LENGTHS = [(6, 4), (9, 0), (3, 5), (1, 2)]
+WEIGHTS = np.array([2.5, -3.0, 0.0, 1.0], np.float32)
+
+
+def chunked(layout, weights, chunk, dtype="float32", labels=None, cores=7, **params):
+    logits, targets, T, U = layout
+    if labels is None:
+        labels = twin.row_labels_of(targets, T, U)
+    starts = range(0, len(logits), chunk)
+    parts = [slice(start, start + chunk) for start in starts]
+    stats = [twin.row_stats(logits[p], labels[p], dtype, cores, **params) for p in parts]
+    stats = np.concatenate(stats)
+    loss, coefficients = twin.lattice(stats, T, U, cores, **params)
+    dloss = np.repeat(weights, np.maximum(T, 0) * (U + 1))[: len(logits)]
+    grad = [
+        twin.row_grad(
+            logits[p], labels[p], stats[p], coefficients[p], dloss[p], dtype, cores, **params
+        )
+        for p in parts
+    ]
+    return loss, np.concatenate(grad)
+
+
+def rows_of(batch):
+    return np.repeat(np.arange(len(batch.samples)), batch.logit_lengths * (batch.target_lengths + 1))
+
+
+@pytest.mark.parametrize("V", [5, 700, 16001])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("options", [{}, {"clamp": 0.1, "fastemit_lambda": 0.1}], ids=str)
+def test_logits(V, dtype, options):
+    batch = random_batch(LENGTHS if V < 1000 else [(2, 1)] * 4, V, seed=V, dtype=dtype)
+    layout = batch.layout(False)
+    loss, grad = chunked(layout, WEIGHTS, 13 if V < 1000 else 5, dtype, **options)
+    expected_loss, expected = rnnt_loss_reference(*layout, **options)
+    assert report("loss", loss, expected_loss) <= 1e-5
+    weighted = expected * WEIGHTS[rows_of(batch)][:, None]
+    tolerance = 5e-5 + (0 if dtype == "float32" else 3 * TOLERANCE["gradient"][dtype])
+    assert report("gradient", grad, weighted) <= tolerance
+
+
+def test_log_probs():
+    batch = random_batch(LENGTHS, 9, seed=1)
+    layout = batch.layout(False)
+    loss, grad = chunked(layout, WEIGHTS, 7, fused_log_softmax=False)
+    expected_loss, expected = rnnt_loss_reference(*layout, fused_log_softmax=False)
+    assert report("loss", loss, expected_loss) <= 1e-5
+    assert report("gradient", grad, expected * WEIGHTS[rows_of(batch)][:, None]) <= 5e-5
+
+
+def test_the_same_bits_as_forward_and_backward():
+    layout = random_batch(LENGTHS, 120, seed=2).layout(False)
+    loss, state, _ = twin.forward(layout)
+    grad, _ = twin.backward(layout, state, WEIGHTS)
+    for chunk in (11, 1000):
+        chunk_loss, chunk_grad = chunked(layout, WEIGHTS, chunk)
+        assert (chunk_loss == loss).all() and (chunk_grad == grad).all()
+
+
+@pytest.mark.parametrize("fused", [True, False], ids=["logits", "log_probs"])
+def test_nan_impossible_and_dropped_samples(fused):
+    batch = random_batch(LENGTHS, 9, seed=3)
+    batch.samples[0][:, 2, batch.labels[0][2]] = -np.inf
+    batch.samples[2][1, 1, batch.labels[2][1]] = np.nan
+    layout = batch.layout(False)
+    expected_loss, expected = rnnt_loss_reference(*layout, fused_log_softmax=fused)
+    loss, grad = chunked(layout, np.ones(4, np.float32), 10, fused_log_softmax=fused)
+    assert report("loss", loss, expected_loss) <= 1e-5
+    assert report("gradient", grad, expected) <= 5e-5
+    dropped = chunked(layout, WEIGHTS, 10, fused_log_softmax=fused)[1]
+    assert np.isfinite(dropped).all() and (dropped[rows_of(batch) == 2] == 0).all()
+
+
+@pytest.mark.parametrize("wrong", [9, -2, 2**31 - 1, -(2**31)])
+def test_a_label_that_is_no_class(wrong):
+    batch = random_batch(LENGTHS, 9, seed=4)
+    logits, targets, T, U = layout = batch.layout(False)
+    labels = twin.row_labels_of(targets, T, U)
+    labels[rows_of(batch) == 2] = np.where(
+        labels[rows_of(batch) == 2] == labels[rows_of(batch) == 2][1], wrong, 3
+    )
+    loss, grad = chunked(layout, np.ones(4, np.float32), 12, labels=labels)
+    assert np.isnan(loss).tolist() == [False, False, True, False]
+    assert np.isfinite(grad[rows_of(batch) != 2]).all()
+
+
+def test_lengths_that_do_not_add_up():
+    logits, targets, T, U = random_batch(LENGTHS, 9).layout(False)
+    labels = twin.row_labels_of(targets, T, U)
+    T = T + np.array([0, 0, 1, 0], np.int32)
+    loss, grad = chunked((logits, targets, T, U), np.ones(4, np.float32), 12, labels=labels)
+    assert np.isnan(loss).all() and (grad == 0).all()
+
+
+def test_a_blank_that_is_no_class():
+    loss, grad = chunked(
+        random_batch(LENGTHS, 9).layout(False), np.ones(4, np.float32), 12, blank=99
+    )
+    assert np.isnan(loss).all()
