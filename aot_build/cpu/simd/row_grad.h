@@ -20,13 +20,15 @@ struct RowFinish {
   using I = typename Isa::I;
   int64_t blank, label;
   F post_blank, post_label, clamp, dloss;
+  bool bounded;
 
   F operator()(F g, int64_t k) const {
     if (Holds(k, blank) || Holds(k, label)) {
       g = g - Isa::Where(Entries(k) == Isa::Set(static_cast<int32_t>(blank)), post_blank);
       g = g - Isa::Where(Entries(k) == Isa::Set(static_cast<int32_t>(label)), post_label);
     }
-    return Isa::Max(-clamp, Isa::Min(clamp, g)) * dloss;  // NaN stays NaN
+    if (bounded) g = Isa::Max(-clamp, Isa::Min(clamp, g));
+    return g * dloss;  // NaN stays NaN
   }
 
   static bool Holds(int64_t k, int64_t entry) {
@@ -43,9 +45,9 @@ void RowGradOf(const Rows& rows, const Options& options) {
   for (int64_t r = 0; r < rows.count; ++r, x += rows.V, y += rows.V) {
     const float dloss = rows.dloss[r * rows.dloss_stride] + 0.0f;  // never -0
     const Coefficients c = dloss == 0.0f ? Coefficients{} : rows.coefficients[r];
-    const RowFinish<Isa> finish = {options.blank,           rows.labels[r],
-                                   Isa::Set(c.post_blank),  Isa::Set(c.post_label),
-                                   Isa::Set(options.clamp), Isa::Set(dloss)};
+    const RowFinish<Isa> finish = {
+        options.blank,           rows.labels[r],  Isa::Set(c.post_blank),   Isa::Set(c.post_label),
+        Isa::Set(options.clamp), Isa::Set(dloss), options.clamp < kInfinity};
     if (options.fused_log_softmax && c.occupation != 0.0f) {
       const Stats s = rows.stats[r];
       const float row_max = s.row_max, scale = c.occupation / s.row_sum;

@@ -28,17 +28,14 @@ float RowMax(const T* x, int64_t n, float best) {
   return Isa::MaxOf(Isa::Max(Isa::Max(m0, m1), Isa::Max(m2, m3)));
 }
 
-// The sum of exp(x - row_max) over x[0, n). `next` is what memory will be asked for next: it
-// arrives meanwhile.
+// The sum of exp(x - row_max) over x[0, n).
 template <class Isa, class T>
-float ExpSum(const T* x, int64_t n, float row_max, const T* next) {
+float ExpSum(const T* x, int64_t n, float row_max) {
   using F = typename Isa::F;
   constexpr int64_t kLanes = Isa::kFloats;
   F s0 = F{}, s1 = F{};
   int64_t i = 0;
   for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
-    __builtin_prefetch(next + i);
-    __builtin_prefetch(next + i + kLanes);
     s0 += Exp<Isa>(Isa::Load(x + i) - row_max);
     s1 += Exp<Isa>(Isa::Load(x + i + kLanes) - row_max);
   }
@@ -59,7 +56,7 @@ Stats SoftmaxStats(const T* x, int64_t V, int32_t blank, int32_t label) {
     const float old_max = row_max;
     row_max = RowMax<Isa>(x + i, n, old_max);
     if (i > 0) row_sum *= Exp<Isa>(Isa::Set(old_max - row_max))[0];
-    row_sum += ExpSum<Isa>(x + i, n, row_max, x + i + n);
+    row_sum += ExpSum<Isa>(x + i, n, row_max);
   }
   if (!(row_sum > 0.0f)) row_sum = kNaN;  // a row of -inf has no softmax
   return {row_max, row_sum, Isa::ToFloat(x[blank]) - row_max,
