@@ -13,6 +13,11 @@ TOLERANCE = {
     # torchaudio 2.8.0: a float32 lattice, and the loss in the dtype of the logits.
     "torchaudio_loss_relative": {"float32": 1e-4, "float16": 2e-3},
     "torchaudio_gradient": {"float32": 3e-4, "float16": 2e-3},
+    # JoinerRNNTLoss, relative in norm, loss and each gradient: against float64, against RNNTLoss.
+    "joiner_float64": 2e-6,
+    "joiner": 1e-5,
+    # Its peak memory beside the inputs, in units of the logits it never holds (28 chunks).
+    "joiner_peak_memory": 0.2,
     # The recipe: float32 networks computed in pieces, in batches, or by several processes.
     "recipe_encoder": 2e-5,
     "recipe_log_prob": 1e-9,

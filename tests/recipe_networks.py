@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small networks, batches and runs that several tests of the recipe share."""
+
+import mindspore as ms
+import numpy as np
+
+from mindspore_rnnt import packed_indices
+from mindspore_rnnt.recipe import config, model
+
+VOCABULARY = 7
+NETWORK = [
+    "model.encoder_dim=32",
+    "model.heads=4",
+    "model.blocks=2",
+    "model.feed_forward=48",
+    "model.conv_kernel=5",
+    "model.chunk_size=4",
+    "model.predictor_dim=16",
+    "model.joiner_dim=24",
+    "model.dropout=0.0",
+]
+CORPUS = [
+    "data.train_utterances=16",
+    "data.train_phrases=0",
+    "data.heldout_utterances=2",
+    "data.buckets=1",
+    "decode.batch_size=2",
+    "optim.warmup_steps=2",
+    "train.batch_size=4",
+]
+
+
+def network(*overrides, seed=3):
+    """A configuration and a model with random weights."""
+    settings = config.load(None, [*NETWORK, *overrides])
+    ms.set_seed(seed)
+    return settings, model.build(settings, VOCABULARY).set_train()
+
+
+def random_features(batch, frames, seed=0):
+    return np.random.default_rng(seed).normal(size=(batch, frames, 80)).astype(np.float32)
+
+
+def random_batch(batch=4, frames=64, max_u=5, seed=0):
+    """What `BatchSource.epoch` yields, with random contents."""
+    rng = np.random.default_rng(seed)
+    frame_lengths = rng.integers(frames // 2, frames + 1, batch).astype(np.int32)
+    frame_lengths[0] = frames
+    target_lengths = rng.integers(1, max_u + 1, batch).astype(np.int32)
+    lengths = frame_lengths // 4
+    frame_rows, label_rows = packed_indices(lengths, target_lengths, frames // 4, max_u)
+    return {
+        "features": random_features(batch, frames, seed),
+        "frame_lengths": frame_lengths,
+        "encoder_lengths": lengths,
+        "targets": rng.integers(1, VOCABULARY, (batch, max_u)).astype(np.int32),
+        "target_lengths": target_lengths,
+        "frame_rows": frame_rows,
+        "label_rows": label_rows,
+    }
+
+
+def weights(cell):
+    return {item.name: item.asnumpy().copy() for item in cell.get_parameters()}
+
+
+def report(name, left, right):
+    """Print and return the largest difference."""
+    error = float(np.max(np.abs(np.asarray(left) - np.asarray(right)), initial=0.0))
+    print(f"{name}: max error {error:.3g}")
+    return error
