@@ -10,7 +10,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 WRONG_VALUE = "wrong_value"  # no rule is broken, the result differs
@@ -33,9 +35,10 @@ class Mutant:
         for name, old, new in self.edits:
             if name != file:
                 continue
-            if text.count(old) != 1:
-                raise PatchError(f"{self.name}: {text.count(old)} times in {file}:\n{old}")
-            text = text.replace(old, new)
+            found = list(_pattern(old).finditer(text))
+            if len(found) != 1:
+                raise PatchError(f"{self.name}: {len(found)} times in {file}:\n{old}")
+            text = text[: found[0].start()] + new.strip() + text[found[0].end() :]
         return text
 
     def files(self) -> set[str]:
@@ -64,6 +67,16 @@ def read(path: Path) -> list[Mutant]:
             mutants[-1].planted.append(rest)
         previous = mark
     return mutants
+
+
+def _pattern(code: str) -> re.Pattern[str]:
+    """Matches the code however it is laid out."""
+    tokens = re.findall(r"\w+|[^\w\s]", code)
+    gaps = (r"\s+" if a[-1].isalnum() and b[0].isalnum() else r"\s*" for a, b in pairwise(tokens))
+    pieces = [re.escape(tokens[0])]
+    for gap, token in zip(gaps, tokens[1:]):
+        pieces += [gap, re.escape(token)]
+    return re.compile(r"(?<!\w)" + "".join(pieces))
 
 
 def _header(text: str) -> Mutant:
