@@ -8,10 +8,11 @@ from mindspore import Tensor, nn, ops
 
 from .checks import check_options, check_reduction
 from .chunked_phases import ChunkedPhases
-from .functional import as_int32, is_compiled, reduce_losses
+from .functional import as_int32, is_compiled
 from .joiner import PackedJoiner
 from .joiner_checks import check_batch, check_blank, check_joiner, check_tensors, rows_within
 from .pynative import in_given_precision
+from .reduction import reduce_losses
 
 
 class JoinerRNNTLoss(nn.Cell):

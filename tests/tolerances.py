@@ -22,6 +22,7 @@ TOLERANCE = {
     "recipe_encoder": 2e-5,
     "recipe_log_prob": 1e-9,
     "recipe_update": 1e-5,
+    "recipe_weight": 1e-4,
     # The AscendC kernel on the twin: float32 with renormalisation, so it grows with T + U.
     "ascend_small": 1e-5,  # T, U < 10
     "ascend_loss_relative": 2e-6,

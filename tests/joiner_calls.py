@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""JoinerRNNTLoss: batches, its gradients in every mode, and the same in float64 NumPy."""
+
+import mindspore as ms
+import numpy as np
+from mindspore import Tensor, nn
+from oracles import UNREAD_LABELS, rnnt_loss_reference
+
+from mindspore_rnnt import RNNTLoss, packed_indices
+
+DE, DP = 6, 5
+RESULTS = (
+    "loss",
+    "encoder_out",
+    "predictor_out",
+    "encoder weight",
+    "encoder bias",
+    "predictor weight",
+    "output weight",
+    "output bias",
+)
+
+
+def joiner_batch(lengths, V, seed=0, extra=1):
+    """The seven inputs as NumPy arrays, with `extra` frames and labels of padding."""
+    rng = np.random.default_rng(seed)
+    T, U = (np.array(x, np.int32) for x in zip(*lengths))
+    B, max_t, max_u = len(T), T.max() + extra, U.max() + extra
+    targets = np.resize(np.array(UNREAD_LABELS, np.int32), (B, max_u))
+    for row, u in zip(targets, U):
+        row[:u] = rng.integers(1, V, u)
+    encoder_out = rng.standard_normal((B, max_t, DE)).astype(np.float32)
+    predictor_out = rng.standard_normal((B, max_u + 1, DP)).astype(np.float32)
+    return encoder_out, predictor_out, targets, T, U, *packed_indices(T, U, max_t, max_u)
+
+
+def gradients(net, batch, mode="pynative", weights=1.0):
+    """[loss, gradients of encoder_out, predictor_out and every parameter] of the weighted sum."""
+    inputs = [Tensor(x) for x in batch]
+    step = Step(net, weights)
+    if mode == "pynative":
+        return flat(step(*inputs))
+    if mode == "jit":
+
+        def call(a, b, c, d, e, f, g):
+            return step(a, b, c, d, e, f, g)
+
+        return flat(ms.jit(call)(*inputs))
+    ms.set_context(mode=ms.GRAPH_MODE)
+    try:
+        if mode == "graph_dynamic":
+            set_dynamic(step, inputs)
+        return flat(step(*inputs))
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+
+
+def set_dynamic(cell, inputs):
+    """No size is known but those of the features."""
+    shapes = [(None,) * (x.ndim - 1) + (x.shape[-1] if x.ndim == 3 else None,) for x in inputs]
+    cell.set_inputs(*(Tensor(shape=s, dtype=x.dtype) for s, x in zip(shapes, inputs)))
+
+
+def flat(result):
+    loss, (of_inputs, of_parameters) = result
+    return [x.astype(ms.float32).asnumpy() for x in (loss, *of_inputs, *of_parameters)]
+
+
+class Step(nn.Cell):
+    def __init__(self, net, weights=1.0):
+        super().__init__()
+        weights = Tensor(weights, ms.float32)
+        self.value_and_grad = ms.value_and_grad(
+            _Weighted(net, weights), (0, 1), ms.ParameterTuple(net.trainable_params())
+        )
+
+    def construct(self, a, b, c, d, e, f, g):
+        return self.value_and_grad(a, b, c, d, e, f, g)
+
+
+class _Weighted(nn.Cell):
+    def __init__(self, net, weights):
+        super().__init__()
+        self.net = net
+        self.weights = weights
+
+    def construct(self, a, b, c, d, e, f, g):
+        return (self.net(a, b, c, d, e, f, g) * self.weights).sum()
+
+
+class Plain(nn.Cell):
+    """The unchunked path."""
+
+    def __init__(self, joiner, **options):
+        super().__init__()
+        self.joiner = joiner
+        self.loss_fn = RNNTLoss(**options)
+
+    def construct(
+        self, encoder_out, predictor_out, targets, logit_lengths, target_lengths, frames, labels
+    ):
+        logits = self.joiner(encoder_out, predictor_out, frames, labels)
+        return self.loss_fn(logits, targets, logit_lengths, target_lengths)
+
+
+def reference(joiner, batch, weights, **options):
+    """What `gradients` returns, in float64; for a joiner with relu."""
+    encoder_out, predictor_out, targets, T, U, frame_rows, label_rows = batch
+    We, be, Wp, Wo, bo = (p.asnumpy().astype(np.float64) for p in joiner.trainable_params())
+    enc, pred = encoder_out.reshape(-1, DE), predictor_out.reshape(-1, DP)
+    frames, steps = enc @ We.T + be, pred @ Wp.T
+    hidden = np.maximum(frames[frame_rows] + steps[label_rows], 0)
+    losses, dlogits = rnnt_loss_reference(hidden @ Wo.T + bo, targets, T, U, **options)
+    dlogits *= np.asarray(weights)[label_rows // predictor_out.shape[1], None]
+    dsum = dlogits @ Wo * (hidden > 0)
+    dframes, dsteps = np.zeros_like(frames), np.zeros_like(steps)
+    np.add.at(dframes, frame_rows, dsum)
+    np.add.at(dsteps, label_rows, dsum)
+    return [
+        losses @ weights,
+        (dframes @ We).reshape(encoder_out.shape),
+        (dsteps @ Wp).reshape(predictor_out.shape),
+        dframes.T @ enc,
+        dframes.sum(0),
+        dsteps.T @ pred,
+        dlogits.T @ hidden,
+        dlogits.sum(0),
+    ]
+
+
+def relative_errors(got, expected):
+    """In norm, for the loss and each gradient; prints them."""
+    assert len(got) == len(expected) == len(RESULTS)
+    errors = []
+    for name, a, b in zip(RESULTS, got, expected):
+        assert np.shape(a) == np.shape(b), name
+        errors.append(float(np.linalg.norm(a - b) / max(np.linalg.norm(b), 1e-30)))
+    print({name: f"{error:.1e}" for name, error in zip(RESULTS, errors)})
+    return errors
