@@ -30,8 +30,9 @@ class BuildLibrary(build_ext):
         return os.path.join(*fullname.split(".")[:-1], LIBRARY)
 
     def build_extension(self, ext):
-        require("cmake", "cmake 3.16 or newer (apt install cmake, or pip install cmake)")
-        require(os.environ.get("CXX", "c++"), "g++ 9 or newer (apt install g++ make)")
+        require(["cmake"], "cmake 3.16 or newer (apt install cmake, or pip install cmake)")
+        compilers = os.environ.get("CXX", "c++ g++ clang++").split()
+        require(compilers, "g++ 9 or newer (apt install g++ make)")
         build_dir = Path(self.build_temp, "cpu").resolve()
         build_dir.mkdir(parents=True, exist_ok=True)
         (build_dir / "CMakeCache.txt").unlink(missing_ok=True)  # it may be of another environment
@@ -40,32 +41,25 @@ class BuildLibrary(build_ext):
             f"-DMINDSPORE_RNNT_VERSION={self.distribution.get_version()}",
         )  # fmt: skip
         cmake("--build", build_dir, "--parallel", str(os.cpu_count() or 1))
-        target = Path(self.get_ext_fullpath(ext.name)).resolve()
-        target.parent.mkdir(parents=True, exist_ok=True)
-        # A running process may have the old library mapped: replace the name, not the contents.
-        fresh = target.with_suffix(".new")
-        shutil.copy2(build_dir / LIBRARY, fresh)
-        fresh.replace(target)
+        install(build_dir / LIBRARY, Path(self.get_ext_fullpath(ext.name)).resolve())
 
     def copy_extensions_to_source(self):
         """For an editable install: the library of the build goes beside the sources."""
         for ext in self.extensions:
-            built = Path(self.build_lib, self.get_ext_filename(ext.name))
-            target = ROOT / self.get_ext_filename(ext.name)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            fresh = target.with_suffix(".new")
-            shutil.copy2(built, fresh)
-            fresh.replace(target)
+            name = self.get_ext_filename(ext.name)
+            install(Path(self.build_lib, name), ROOT / name)
 
 
 class BuildPackage(build_py):
     """The files of configs/ travel in the package; an editable install finds the originals."""
 
     def run(self):
-        super().run()
         if self.editable_mode:
-            return
-        target = Path(self.build_lib, "mindspore_rnnt", "_configs")
+            return super().run()
+        package = Path(self.build_lib, "mindspore_rnnt")
+        shutil.rmtree(package, ignore_errors=True)  # files of an earlier version stay out
+        super().run()
+        target = package / "_configs"
         target.mkdir(parents=True, exist_ok=True)
         for config in (ROOT / "configs").glob("*.yaml"):
             shutil.copy2(config, target)
@@ -80,12 +74,21 @@ class PlatformWheel(bdist_wheel):
         return "py3", "none", super().get_tag()[2]
 
 
-def require(program, package):
-    if shutil.which(program) is None:
+def require(programs, package):
+    """One of them."""
+    if not any(map(shutil.which, programs)):
         raise SystemExit(
-            f"mindspore_rnnt: {program!r} was not found, and the CPU library is built with it. "
+            f"mindspore_rnnt: {programs[0]!r} was not found, and the CPU library is built with it. "
             f"Install {package}, then run the same command again."
         )
+
+
+def install(library, target):
+    """A running process may have the old library mapped: replace the name, not the contents."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    fresh = target.with_suffix(".new")
+    shutil.copy2(library, fresh)
+    fresh.replace(target)
 
 
 def cmake(*arguments):
