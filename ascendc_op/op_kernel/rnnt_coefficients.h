@@ -55,7 +55,7 @@ class LatticeCoefficients {
   RNNT_FN Judge& judge() { return judge_; }
   RNNT_FN CoefficientVectors& vectors() { return vectors_; }
 
-  RNNT_FN void Weigh(const LocalTensor<float>&, int32_t, int32_t) {}
+  RNNT_FN void Weigh(const Piece&, const LocalTensor<float>&, int32_t) {}
 
   RNNT_FN void Load(const Tile& tile) {
     const LocalTensor<float> source = queue_.AllocTensor<float>();
@@ -146,7 +146,7 @@ class StateCoefficients {
   }
 
   RNNT_FN CoefficientVectors& vectors() { return vectors_; }
-  RNNT_FN void Weigh(const LocalTensor<float>&, int32_t, int32_t) {}
+  RNNT_FN void Weigh(const Piece&, const LocalTensor<float>&, int32_t) {}
   RNNT_FN void Load(const Tile& tile) { reader_.Load(tile); }
   RNNT_FN void Compute(const Tile& tile, const Verdict&) {
     reader_.Receive();
@@ -210,14 +210,16 @@ class ChunkCoefficients {
 
   // A row with dloss = 0 or that belongs to no path is 0, even if its logits are NaN; one of a NaN
   // sample is NaN.
-  RNNT_FN void Weigh(const LocalTensor<float>& y, int32_t n, int32_t pitch) {
-    WithRowValue<Times>(y, y, block_buffer_.Get<float>(), n, pitch);
+  RNNT_FN void Weigh(const Piece& piece, const LocalTensor<float>& y, int32_t pitch) {
+    WithRowValue<Times>(y, y, block_buffer_.Get<float>()[piece.row * kBlockLanes], piece.rows,
+                        pitch);
     Fence();
     const LocalTensor<float> dloss = dloss_buffer_.Get<float>();
     const LocalTensor<float> occupation = vectors_.Get(kOccupation);
-    for (int32_t i = 0; i < n; ++i) {
-      const float paths = occupation.GetValue(static_cast<uint32_t>(i));
-      if (dloss.GetValue(static_cast<uint32_t>(i)) == 0.0f || paths == 0.0f) {
+    for (int32_t i = 0; i < piece.rows; ++i) {
+      const uint32_t row = static_cast<uint32_t>(piece.row + i);
+      const float paths = occupation.GetValue(row);
+      if (dloss.GetValue(row) == 0.0f || paths == 0.0f) {
         Duplicate(y[i * pitch], 0.0f, pitch);
       } else if (!(paths == paths)) {
         Duplicate(y[i * pitch], paths, pitch);

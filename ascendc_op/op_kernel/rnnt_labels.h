@@ -27,13 +27,25 @@ class Labels {
     Init(pipe, tiling.rows, row_labels);
   }
 
-  // Byte offset of each row of a tile: row * pitch * 4.
-  RNNT_FN LocalTensor<uint32_t> RowOffsets(int32_t pitch) {
-    return Scaled(kRowOffset, pitch * kWordBytes);
+  // Byte offset of each row of a tile in its piece: row modulo `rows`, times the pitch.
+  RNNT_FN LocalTensor<uint32_t> RowOffsets(int32_t pitch, int32_t rows) {
+    const LocalTensor<int32_t> offsets = Table(kRowOffset);
+    // Pieces of less than a block of rows have no use for offsets beyond the first piece.
+    const int32_t step = rows < kBlockLanes ? kMaxRows : rows;
+    for (int32_t row = 0; row < kMaxRows; row += step) {
+      Muls(offsets[row], Table(kIota), pitch * kWordBytes,
+           static_cast<int32_t>(RnntMin(step, kMaxRows - row)));
+    }
+    Fence();
+    return offsets.ReinterpretCast<uint32_t>();
   }
 
   // Byte offset of entries that lie `bytes` apart.
-  RNNT_FN LocalTensor<uint32_t> PickOffsets(int32_t bytes) { return Scaled(kPickOffset, bytes); }
+  RNNT_FN LocalTensor<uint32_t> PickOffsets(int32_t bytes) {
+    Muls(Table(kPickOffset), Table(kIota), bytes, kMaxRows);
+    Fence();
+    return Table(kPickOffset).ReinterpretCast<uint32_t>();
+  }
 
   RNNT_FN void Load(const Tile& tile) {
     const LocalTensor<int32_t> labels = queue_.AllocTensor<int32_t>();
@@ -211,12 +223,6 @@ class Labels {
 
   RNNT_FN LocalTensor<int32_t> Table(TableName name) {
     return buffer_.Get<int32_t>()[name * kMaxRows];
-  }
-
-  RNNT_FN LocalTensor<uint32_t> Scaled(TableName name, int32_t by) {
-    Muls(Table(name), Table(kIota), by, kMaxRows);
-    Fence();
-    return Table(name).ReinterpretCast<uint32_t>();
   }
 
   int64_t max_u_ = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of a tile between GM, in the logits' type, and UB, as floats.
+// Rows of a piece between GM, in the logits' type, and UB, as floats.
 //
 // In UB a row takes `pitch` lanes, a multiple of 64; what lies behind its columns is -inf when read
 // and not written.
@@ -24,14 +24,14 @@ struct RowFormat {
   }
   // Between the end of a piece's row and the start of the next one, in GM and in UB.
   static RNNT_FN uint32_t GmGap(const Piece& piece, int64_t vocab) {
-    if (piece.tile.count == 1) return 0;
+    if (piece.rows == 1) return 0;
     return static_cast<uint32_t>((piece.tile.row_step * vocab - piece.columns) * sizeof(T));
   }
   static RNNT_FN uint32_t UbGap(const Piece& piece, int32_t pitch) {
     return static_cast<uint32_t>((pitch - Words(piece)) / kBlockWords);
   }
   static RNNT_FN uint64_t At(const Piece& piece, int64_t vocab) {
-    return static_cast<uint64_t>(piece.tile.row * vocab + piece.column);
+    return static_cast<uint64_t>(piece.FirstRow() * vocab + piece.column);
   }
 };
 
@@ -49,7 +49,7 @@ class RowReader {
     const LocalTensor<Word> tile = queue_.template AllocTensor<Word>();
     const int32_t padding = Format::Words(piece) - piece.columns;
     DataCopyPad(tile, rows_[Format::At(piece, vocab_)],
-                DataCopyExtParams(static_cast<uint16_t>(piece.tile.count), Format::RowBytes(piece),
+                DataCopyExtParams(static_cast<uint16_t>(piece.rows), Format::RowBytes(piece),
                                   Format::GmGap(piece, vocab_), Format::UbGap(piece, pitch), 0),
                 DataCopyPadExtParams<Word>(true, 0, static_cast<uint8_t>(padding),
                                            MinusInfinity<T>::kBits));
@@ -61,7 +61,7 @@ class RowReader {
   // The tile received as floats: where it is, or in `wide` if it has to be converted.
   RNNT_FN LocalTensor<float> Floats(const Piece& piece, int32_t pitch,
                                     const LocalTensor<float>& wide) {
-    const int32_t n = piece.tile.count;
+    const int32_t n = piece.rows;
     FillTail(n, pitch, Format::Words(piece));
     return Convert(tile_.template ReinterpretCast<T>(), wide, n * pitch);
   }
@@ -127,11 +127,11 @@ class RowWriter {
   }
 
   RNNT_FN void Store(const Piece& piece, int32_t pitch) {
-    Convert(tile_.template ReinterpretCast<T>(), piece.tile.count * pitch);
+    Convert(tile_.template ReinterpretCast<T>(), piece.rows * pitch);
     queue_.EnQue(tile_);
     tile_ = queue_.template DeQue<Word>();
     DataCopyPad(rows_[Format::At(piece, vocab_)], tile_,
-                DataCopyExtParams(static_cast<uint16_t>(piece.tile.count), Format::RowBytes(piece),
+                DataCopyExtParams(static_cast<uint16_t>(piece.rows), Format::RowBytes(piece),
                                   Format::UbGap(piece, pitch), Format::GmGap(piece, vocab_), 0));
     queue_.FreeTensor(tile_);
   }

@@ -105,11 +105,16 @@ class RowTiles {
   int32_t max_rows_;
 };
 
-// A tile, or, of a row that is longer than a tile, the columns [column, column + columns).
+// What of a tile is in UB at once: rows [row, row + rows) if they fit, else columns [column, column
+// + columns) of one.
 struct Piece {
   Tile tile;
+  int32_t row, rows;
   int32_t column, columns;
-  bool first, last;
+  bool first, last;  // of the tile
+  bool row_begins, row_ends;
+
+  RNNT_FN int64_t FirstRow() const { return tile.row + row * tile.row_step; }
 };
 
 template <class TileSource>
@@ -117,36 +122,46 @@ class Pieces {
  public:
   // `columns`: those of a row that are wanted in UB.
   template <class RowSet>
-  RNNT_FN void Init(RowSet* rows, int32_t columns, int32_t tile_lanes, int32_t element_bytes) {
+  RNNT_FN void Init(RowSet* rows, int32_t columns, int32_t piece_lanes, int32_t element_bytes) {
     all_columns_ = columns;
-    tile_lanes_ = tile_lanes;
-    pitch_ = static_cast<int32_t>(RnntMin(tile_lanes, RnntAlignUp(columns, kRepeatLanes)));
-    rows->Begin(&tiles_, static_cast<int32_t>(RnntMin(kMaxRows, tile_lanes / pitch_)),
-                int64_t{rows->tiling().vocab} * element_bytes);
-    piece_.column = columns;
-    piece_.columns = 0;
+    max_columns_ = static_cast<int32_t>(RnntMin(piece_lanes, columns));
+    pitch_ = static_cast<int32_t>(RnntAlignUp(max_columns_, kRepeatLanes));
+    max_rows_ = static_cast<int32_t>(RnntMin(kMaxRows, piece_lanes / pitch_));
+    // Vectors of a tile can be cut at whole blocks.
+    if (max_rows_ > kBlockLanes) max_rows_ = max_rows_ / kBlockLanes * kBlockLanes;
+    rows->Begin(&tiles_, kMaxRows, int64_t{rows->tiling().vocab} * element_bytes);
+    piece_.last = true;
   }
 
   RNNT_FN bool Next(Piece* piece) {
-    piece_.column += piece_.columns;
-    piece_.first = piece_.column >= all_columns_;
+    piece_.first = piece_.last;
     if (piece_.first) {
       if (!tiles_.Next(&piece_.tile)) return false;
+      piece_.row = piece_.column = 0;
+    } else if (piece_.row_ends) {
+      piece_.row += piece_.rows;
       piece_.column = 0;
+    } else {
+      piece_.column += piece_.columns;
     }
-    piece_.columns = static_cast<int32_t>(RnntMin(tile_lanes_, all_columns_ - piece_.column));
-    piece_.last = piece_.column + piece_.columns == all_columns_;
+    piece_.rows = static_cast<int32_t>(RnntMin(max_rows_, piece_.tile.count - piece_.row));
+    piece_.columns = static_cast<int32_t>(RnntMin(max_columns_, all_columns_ - piece_.column));
+    piece_.row_begins = piece_.column == 0;
+    piece_.row_ends = piece_.column + piece_.columns == all_columns_;
+    piece_.last = piece_.row_ends && piece_.row + piece_.rows == piece_.tile.count;
     *piece = piece_;
     return true;
   }
 
-  // Lanes between the rows of a tile in UB.
+  // Lanes between the rows of a piece in UB.
   RNNT_FN int32_t pitch() const { return pitch_; }
+  RNNT_FN int32_t max_rows() const { return max_rows_; }
+  RNNT_FN bool whole_rows() const { return max_columns_ == all_columns_; }
 
  private:
   TileSource tiles_;
   Piece piece_ = {};
-  int32_t all_columns_, tile_lanes_, pitch_;
+  int32_t all_columns_, max_columns_, max_rows_, pitch_;
 };
 
 }  // namespace rnnt

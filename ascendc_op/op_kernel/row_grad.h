@@ -78,8 +78,9 @@ class RowGrad {
     bool worked;  // has a gradient that is more than one value for all
   };
 
-  RNNT_FN LocalTensor<float> Blocks(BlockVector v) {
-    return block_buffer_.Get<float>()[v * kMaxRows * kBlockLanes];
+  // Blocks of a tile's rows, from `row` on.
+  RNNT_FN LocalTensor<float> Blocks(BlockVector v, int32_t row = 0) {
+    return block_buffer_.Get<float>()[(v * kMaxRows + row) * kBlockLanes];
   }
 
   RNNT_FN bool Next(Job* job) {
@@ -120,14 +121,15 @@ class RowGrad {
 
   RNNT_FN void Differentiate(const Job& job) {
     const Piece& piece = job.piece;
-    const int32_t n = piece.tile.count, pitch = pieces_.pitch();
-    if (piece.first) SpreadCoefficients(n);
+    const int32_t n = piece.rows, pitch = pieces_.pitch();
+    if (piece.first) SpreadCoefficients(piece.tile.count);
     const LocalTensor<float> y = writer_.Floats();
     if (options_.fused_log_softmax) {
-      WithRowValue<Minus>(y, reader_.Floats(piece, pitch, y), Blocks(kMaxBlocks), n, pitch);
+      WithRowValue<Minus>(y, reader_.Floats(piece, pitch, y), Blocks(kMaxBlocks, piece.row), n,
+                          pitch);
       reader_.Release();
       Fence();
-      WithRowValue<Plus>(y, y, Blocks(kBiasBlocks), n, pitch);
+      WithRowValue<Plus>(y, y, Blocks(kBiasBlocks, piece.row), n, pitch);
       Fence();
       Exp(y, y, n * pitch);
     } else {
@@ -147,7 +149,7 @@ class RowGrad {
       Muls(y, y, job.dloss, n * pitch);
       Fence();
     }
-    coefficients_->Weigh(y, n, pitch);
+    coefficients_->Weigh(piece, y, pitch);
     writer_.Store(piece, pitch);
   }
 
@@ -170,8 +172,8 @@ class RowGrad {
   RNNT_FN void SubtractBlank(const Piece& piece, const LocalTensor<float>& y) {
     const int64_t column = options_.blank - piece.column;
     if (column < 0 || column >= piece.columns) return;
-    const int32_t n = piece.tile.count, pitch = pieces_.pitch(), row_blocks = pitch / kBlockLanes;
-    const LocalTensor<float> post = Blocks(kPostBlankBlocks);
+    const int32_t n = piece.rows, pitch = pieces_.pitch(), row_blocks = pitch / kBlockLanes;
+    const LocalTensor<float> post = Blocks(kPostBlankBlocks, piece.row);
     if (row_blocks <= kMaxRepeats) {
       SubtractLane(y, static_cast<int32_t>(column), post, n, row_blocks);
     } else {
@@ -185,11 +187,12 @@ class RowGrad {
   // A column of its own for each row.
   RNNT_FN void SubtractLabels(const Piece& piece, const LocalTensor<float>& y) {
     const int32_t pitch = pieces_.pitch();
-    for (int32_t i = 0; i < piece.tile.count; ++i) {
-      const int64_t column = rows_->labels().ScalarAt(piece.tile, i, vocab_) - piece.column;
-      if (column < 0 || column >= piece.columns) continue;
+    for (int32_t i = 0; i < piece.rows; ++i) {
+      const int64_t label = rows_->labels().ScalarAt(piece.tile, piece.row + i, vocab_);
+      const int64_t column = label - piece.column;
+      if (label < 0 || column < 0 || column >= piece.columns) continue;
       SubtractLane(y, i * pitch + static_cast<int32_t>(column),
-                   Blocks(kPostLabelBlocks)[i * kBlockLanes], 1, 8);
+                   Blocks(kPostLabelBlocks, piece.row + i), 1, 8);
     }
     Fence();
   }

@@ -43,7 +43,8 @@ class RowStats {
     Labels& labels = rows_->labels();
     const bool fused = options_.fused_log_softmax;
     pieces_.Init(rows_, fused ? static_cast<int32_t>(vocab_) : 1, kTileLanes, sizeof(T));
-    row_offsets_ = labels.RowOffsets(pieces_.pitch());
+    row_offsets_ = labels.RowOffsets(pieces_.pitch(), pieces_.max_rows());
+    picks_alone_ = !fused || !pieces_.whole_rows() || pieces_.max_rows() < kBlockLanes;
     pick_offsets_ = labels.PickOffsets(kWordsPerBlock * sizeof(float));
     Piece next;
     bool more = pieces_.Next(&next);
@@ -54,14 +55,15 @@ class RowStats {
       if (fused) reader_.Receive();
       more = pieces_.Next(&next);
       if (more) Load(next);
-      if (piece.first) labels.Prepare(piece.tile, vocab_);
+      if (piece.first) {
+        labels.Prepare(piece.tile, vocab_);
+        if (picks_alone_) Pick(piece.tile);
+        labels.Release();
+      }
       if (fused) {
         Normalise(piece, reader_.Floats(piece, pieces_.pitch(), wide_buffer_.Get<float>()));
         reader_.Release();
-      } else {
-        Pick(piece.tile);
       }
-      if (piece.first) labels.Release();
       if (piece.last) Finish(piece.tile);
     }
   }
@@ -78,7 +80,8 @@ class RowStats {
   static constexpr int32_t kEighthLanes = kLongRows * 2 * kRepeatLanes;
   static_assert(kEighthLanes >= 16 * kMaxRows, "Pick converts a block of each row");
 
-  enum Vector { kMax, kSum, kBlank, kLabel, kPieceMax, kPieceSum, kVectorCount };
+  // One lane for each row: of the tile, and of the piece that is worked on.
+  enum Vector { kMax, kSum, kBlank, kLabel, kPieceMax, kNewMax, kPieceSum, kNewSum, kVectorCount };
 
   RNNT_FN LocalTensor<float> Get(Vector vector) {
     return vector_buffer_.Get<float>()[vector * kMaxRows];
@@ -89,48 +92,69 @@ class RowStats {
     if (options_.fused_log_softmax) reader_.Load(piece, pieces_.pitch());
   }
 
-  // Adds a piece to row_max and to the sum of exponentials relative to it.
+  // row_max, and the sum of exponentials relative to it. A row of several pieces has a running
+  // maximum, to which the sum so far is rescaled.
   RNNT_FN void Normalise(const Piece& piece, const LocalTensor<float>& x) {
-    const int32_t n = piece.tile.count, pitch = pieces_.pitch();
+    const int32_t n = piece.rows, pitch = pieces_.pitch();
     const LocalTensor<float> eighth = eighth_buffer_.Get<float>();
     const LocalTensor<float> partials = partial_buffer_.Get<float>();
     const LocalTensor<float> blocks = block_buffer_.Get<float>();
-    FoldRows<Largest>(Get(kPieceMax), x, n, pitch, eighth, partials);
-    if (piece.first) {
-      if (piece.last) {
-        Gather(Get(kBlank), x, row_offsets_, static_cast<uint32_t>(options_.blank * sizeof(float)),
-               static_cast<uint32_t>(n));
-        Gather(Get(kLabel), x, rows_->labels().EntryOffsets(), 0, static_cast<uint32_t>(n));
-      } else {
-        Pick(piece.tile);
-      }
-      Fence();
-      Maxs(Get(kMax), Get(kPieceMax), kLowest, n);
+    FoldRows<Largest>(Get(kNewMax), x, n, pitch, eighth, partials);
+    if (!picks_alone_) TakeEntries(piece, x);
+    Fence();
+    if (piece.row_begins) {
+      Maxs(Get(kPieceMax), Get(kNewMax), kLowest, n);
     } else {
-      Fence();
-      Max(Get(kPieceMax), Get(kPieceMax), Get(kMax), n);
-      Fence();
-      Sub(Get(kMax), Get(kMax), Get(kPieceMax), n);
-      Fence();
-      Exp(Get(kMax), Get(kMax), n);
-      Fence();
-      Mul(Get(kSum), Get(kSum), Get(kMax), n);
-      Fence();
-      Adds(Get(kMax), Get(kPieceMax), 0.0f, n);
+      RaiseMaximum(n);
     }
     Fence();
-    ToBlocks(blocks, Get(kMax), n);
+    ToBlocks(blocks, Get(kPieceMax), n);
     Fence();
     WithRowValue<Minus>(x, x, blocks, n, pitch);
+    if (piece.row_ends) ToTile(kMax, piece, blocks);
     Fence();
     Exp(x, x, n * pitch);
     Fence();
-    FoldRows<Total>(Get(piece.first ? kSum : kPieceSum), x, n, pitch, eighth, partials);
-    Fence();
-    if (!piece.first) {
-      Add(Get(kSum), Get(kSum), Get(kPieceSum), n);
+    if (piece.row_begins && piece.row_ends) {
+      FoldRows<Total>(Get(kSum)[piece.row], x, n, pitch, eighth, partials);
       Fence();
+      return;
     }
+    FoldRows<Total>(Get(piece.row_begins ? kPieceSum : kNewSum), x, n, pitch, eighth, partials);
+    Fence();
+    if (piece.row_begins) return;
+    Add(Get(kPieceSum), Get(kPieceSum), Get(kNewSum), n);
+    Fence();
+    if (!piece.row_ends) return;
+    ToBlocks(blocks, Get(kPieceSum), n);
+    Fence();
+    ToTile(kSum, piece, blocks);
+    Fence();
+  }
+
+  // x_blank and x_label, while the rows are still what was read.
+  RNNT_FN void TakeEntries(const Piece& piece, const LocalTensor<float>& x) {
+    const uint32_t n = static_cast<uint32_t>(piece.rows);
+    Gather(Get(kBlank)[piece.row], x, row_offsets_,
+           static_cast<uint32_t>(options_.blank * sizeof(float)), n);
+    Gather(Get(kLabel)[piece.row], x, rows_->labels().EntryOffsets()[piece.row], 0, n);
+  }
+
+  RNNT_FN void RaiseMaximum(int32_t n) {
+    Max(Get(kNewMax), Get(kNewMax), Get(kPieceMax), n);
+    Fence();
+    Sub(Get(kPieceMax), Get(kPieceMax), Get(kNewMax), n);
+    Fence();
+    Exp(Get(kPieceMax), Get(kPieceMax), n);
+    Fence();
+    Mul(Get(kPieceSum), Get(kPieceSum), Get(kPieceMax), n);
+    Fence();
+    Adds(Get(kPieceMax), Get(kNewMax), 0.0f, n);
+  }
+
+  // One lane of each block to the piece's place in a vector of the tile, which need not be aligned.
+  RNNT_FN void ToTile(Vector vector, const Piece& piece, const LocalTensor<float>& blocks) {
+    Total::Whole(Get(vector)[piece.row], blocks, 1, piece.rows, 1, 1);
   }
 
   // Fetches x_blank and x_label of each row one by one; a row without a label arc repeats its
@@ -207,6 +231,7 @@ class RowStats {
   RowSet* rows_;
   Sink* sink_;
   int64_t vocab_;
+  bool picks_alone_;  // x_blank and x_label do not come from the rows in UB
   Pieces<typename RowSet::TileSource> pieces_;
   RowReader<T> reader_;
   LocalTensor<uint32_t> row_offsets_, pick_offsets_;

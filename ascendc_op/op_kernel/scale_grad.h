@@ -68,7 +68,7 @@ class ScaleGrad {
   RNNT_FN void Scale(const Job& job) {
     const int32_t pitch = pieces_.pitch();
     const LocalTensor<float> y = writer_.Floats();
-    Muls(y, reader_.Floats(job.piece, pitch, y), job.dloss, job.piece.tile.count * pitch);
+    Muls(y, reader_.Floats(job.piece, pitch, y), job.dloss, job.piece.rows * pitch);
     reader_.Release();
     Fence();
     writer_.Store(job.piece, pitch);
