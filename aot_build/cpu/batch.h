@@ -2,8 +2,8 @@
 // Where the samples of a batch lie in the rows of the logits tensor, packed or padded.
 //
 // Row of cell (t, u) of sample b: row_base(b) + t * row_stride(b) + u. Packed rows have row_stride
-// U + 1 and samples follow one another; padded rows have row_stride max_u1 and samples are max_t *
-// max_u1 rows apart.
+// U + 1 and samples follow one another; padded rows have row_stride max_u1 and samples are
+// max_t * max_u1 rows apart.
 #ifndef MINDSPORE_RNNT_CPU_BATCH_H_
 #define MINDSPORE_RNNT_CPU_BATCH_H_
 
@@ -34,8 +34,7 @@ struct BatchShape {
 class Batch {
  public:
   Batch(const BatchShape& shape, const int32_t* logit_lengths, const int32_t* target_lengths);
-  // What the row phases need beside; samples whose labels, or the blank, are no class become
-  // invalid.
+  // What the row phases need beside. A sample with a label that is no class becomes invalid.
   void SetLabels(const int32_t* targets, int32_t blank);
 
   int64_t size() const { return static_cast<int64_t>(samples_.size()); }
@@ -43,8 +42,7 @@ class Batch {
   int64_t V() const { return shape_.V; }
   const Sample& operator[](int64_t b) const { return samples_[b]; }
 
-  // The labels of a frame's rows: those of the sample and -1 for its last row, which has no label
-  // arc.
+  // The labels of a frame's rows: the sample's, and -1 for the last row, which has no label arc.
   const int32_t* row_labels(int64_t b) const { return &row_labels_[b * (shape_.max_u + 1)]; }
 
   // Cuts rows [begin, end) into runs of one kind: visit(b, u, row, count) gets `count` rows of one

@@ -30,8 +30,8 @@ const Candidate* Candidates() {
 #if defined(__x86_64__)
       {&kAvx512Level, __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                           __builtin_cpu_supports("avx512dq") &&
-                          __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx2") &&
-                          __builtin_cpu_supports("fma")},
+                          __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma") &&
+                          __builtin_cpu_supports("f16c")},
       {&kAvx2Level, __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
                         __builtin_cpu_supports("f16c")},
 #elif defined(__aarch64__)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One SIMD level: the kernels of simd/, compiled for one instruction set and called through this
-// table.
+// One SIMD level: the kernels of simd/ for one instruction set, called through this table.
 #ifndef MINDSPORE_RNNT_CPU_LEVEL_H_
 #define MINDSPORE_RNNT_CPU_LEVEL_H_
 
@@ -54,15 +53,14 @@ struct Rows {
 // blank leads to.
 struct SampleLattice {
   int64_t T, U;
-  const int64_t* start;  // [T + U + 1]
-  double *blank, *label, *alpha,
-      *beta;                // log-probs of the arcs that leave a cell; log alpha, log beta
+  const int64_t* start;     // [T + U + 1]
+  double *blank, *label;    // log-probs of the arcs that leave a cell
+  double *alpha, *beta;     // logarithms, too
   int64_t row, row_stride;  // of cell (t, u): row + t * row_stride + u
 
   int64_t diagonals() const { return T + U; }
-  int64_t low(int64_t d) const {
-    return d < T ? 0 : d - T + 1;
-  }  // the cells of a diagonal: low <= u <= high
+  // The cells of a diagonal are low <= u <= high.
+  int64_t low(int64_t d) const { return d < T ? 0 : d - T + 1; }
   int64_t high(int64_t d) const { return d < U ? d : U; }
 };
 
@@ -74,8 +72,7 @@ struct Level {
   void (*row_grad[kDTypes])(const Rows& rows, const Options& options);
   void (*scale[kDTypes])(const void* x, float factor, void* y, int64_t count, bool stream);
 
-  // Fills the arcs of frames [begin, end); false: a log-prob is NaN or +inf, the sample has no
-  // loss.
+  // Fills the arcs of frames [begin, end); false: one is NaN or +inf, so the sample has no loss.
   bool (*arcs)(const SampleLattice& lattice, Records<Stats> stats, int64_t begin, int64_t end);
   double (*alpha)(const SampleLattice& lattice);  // both return log P(labels | logits)
   double (*beta)(const SampleLattice& lattice);

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the phases hand on for each row, as strided float32 records.
+// What the phases hand on for each row, as strided float32 records. With them
 //
-//   Stats:         row_max       the largest logit
-//                  row_sum       sum of exp(x - row_max), >= 1; its logarithm is taken in float64
-//                  by the lattice blank_gap     x[blank] - row_max label_gap     x[label] -
-//                  row_max; -inf for a row without a label arc
-//   Coefficients:  occupation    post_blank + post_label
-//                  post_blank    posterior of the blank arc
-//                  post_label    posterior of the label arc, times 1 + fastemit_lambda
+//   log P(k | row)  = gap_k - log(row_sum)
+//   d loss / d x_k  = exp(x_k - row_max) / row_sum * occupation
+//                     - [k = blank] post_blank - [k = label] post_label
 //
-// log P(k | row) = gap_k - log(row_sum) and d loss / d x_k = exp(x_k - row_max) / row_sum *
-// occupation - [k = blank] post_blank - [k = label] post_label. Input that holds log-probs already
-// has row_max 0 and row_sum 1.
+// row_sum rather than its logarithm is kept: the lattice takes that in float64, the gradient
+// divides.
 #ifndef MINDSPORE_RNNT_CPU_RECORDS_H_
 #define MINDSPORE_RNNT_CPU_RECORDS_H_
 
@@ -25,12 +20,18 @@ constexpr int64_t kCoefficientsFloats = 3;
 constexpr int64_t kStateFloats = 5;
 constexpr int64_t kStateCoefficients = 2;
 
+// Of input that holds log-probs already, row_max is 0, row_sum is 1 and the gaps are the log-probs.
 struct Stats {
-  float row_max, row_sum, blank_gap, label_gap;
+  float row_max;    // the largest logit
+  float row_sum;    // sum of exp(x - row_max), at least 1
+  float blank_gap;  // x[blank] - row_max
+  float label_gap;  // x[label] - row_max; -inf for a row without a label arc
 };
 
 struct Coefficients {
-  float occupation, post_blank, post_label;
+  float occupation;  // post_blank + post_label
+  float post_blank;  // posterior of the blank arc
+  float post_label;  // posterior of the label arc, times 1 + fastemit_lambda
 };
 
 template <class Record>

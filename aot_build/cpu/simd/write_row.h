@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// How vectors of results get to memory.
 #ifndef MINDSPORE_RNNT_CPU_SIMD_WRITE_ROW_H_
 #define MINDSPORE_RNNT_CPU_SIMD_WRITE_ROW_H_
 
@@ -6,8 +7,7 @@
 
 namespace rnnt {
 
-// y[k] = value(k) for k in [begin, end), a vector at a time; part(k, n) gives the n lanes that are
-// left.
+// y[k] = value(k) for k in [begin, end), a vector at a time; part(k, n) gives the last n lanes.
 template <class Isa, class T, class Value, class Part>
 __attribute__((always_inline)) inline void WriteThroughCache(T* y, int64_t begin, int64_t end,
                                                              const Value& value, const Part& part) {

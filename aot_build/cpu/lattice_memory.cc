@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lattice_memory.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace rnnt {
+namespace {
+
+// Lanes of the widest vector of doubles: it may run over either end of a sample's cells.
+constexpr int64_t kSlack = 8;
+
+// With a guard before each diagonal and the final cell, and one behind that cell.
+int64_t SizeOf(const Sample& s) { return s.cells() + s.T + s.U + 3 + 2 * kSlack; }
+
+// Lays the cells of a lattice behind kSlack.
+void Place(const SampleLattice& lattice, int64_t* start) {
+  const auto set_guard = [&](int64_t cell) {
+    for (double* values : {lattice.blank, lattice.label, lattice.alpha, lattice.beta}) {
+      values[cell] = -std::numeric_limits<double>::infinity();
+    }
+  };
+  int64_t cell = kSlack;
+  for (int64_t d = 0; d < lattice.diagonals(); ++d) {
+    set_guard(cell++);
+    start[d] = cell - lattice.low(d);
+    cell += lattice.high(d) - lattice.low(d) + 1;
+  }
+  set_guard(cell++);
+  start[lattice.diagonals()] = cell - lattice.U;
+  lattice.beta[cell++] = 0.0;
+  set_guard(cell);
+}
+
+}  // namespace
+
+LatticeMemory::LatticeMemory(const Batch& batch) : lattices_(batch.size()) {
+  int64_t size = 0, starts = 0;
+  for (int64_t b = 0; b < batch.size(); ++b) {
+    if (!batch[b].valid) continue;
+    order_.push_back(b);
+    cells_ += batch[b].cells();
+    size += SizeOf(batch[b]);
+    starts += batch[b].T + batch[b].U + 1;
+  }
+  std::stable_sort(order_.begin(), order_.end(),
+                   [&](int64_t a, int64_t b) { return batch[a].cells() > batch[b].cells(); });
+  starts_.resize(starts);
+  values_.reset(new double[4 * size]);
+
+  int64_t* start = starts_.data();
+  double* values = values_.get();
+  for (const int64_t b : order_) {
+    const Sample& s = batch[b];
+    double *label = values + size, *alpha = label + size, *beta = alpha + size;
+    lattices_[b] = {s.T, s.U, start, values, label, alpha, beta, s.row_base, s.row_stride};
+    Place(lattices_[b], start);
+    start += s.T + s.U + 1;
+    values += SizeOf(s);
+  }
+}
+
+}  // namespace rnnt

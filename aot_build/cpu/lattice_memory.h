@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the cells of a batch's lattices lie; see SampleLattice.
+#ifndef MINDSPORE_RNNT_CPU_LATTICE_MEMORY_H_
+#define MINDSPORE_RNNT_CPU_LATTICE_MEMORY_H_
+
+#include <memory>
+#include <vector>
+
+#include "batch.h"
+
+namespace rnnt {
+
+// The lattices of the valid samples, one behind the other. Guards and the final cell are set.
+class LatticeMemory {
+ public:
+  explicit LatticeMemory(const Batch& batch);
+
+  const SampleLattice& operator[](int64_t b) const { return lattices_[b]; }
+  // The valid samples, largest first.
+  const std::vector<int64_t>& order() const { return order_; }
+  int64_t cells() const { return cells_; }
+
+ private:
+  std::vector<SampleLattice> lattices_;
+  std::vector<int64_t> order_;
+  int64_t cells_ = 0;
+  std::vector<int64_t> starts_;
+  std::unique_ptr<double[]> values_;  // blank, label, alpha, beta
+};
+
+}  // namespace rnnt
+
+#endif  // MINDSPORE_RNNT_CPU_LATTICE_MEMORY_H_
