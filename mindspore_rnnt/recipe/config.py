@@ -29,6 +29,7 @@ class DataConfig:
     buckets: int = 3  # padded lengths, and so compiles, at most
     train_utterances: int = 600
     train_phrases: int = 0  # isolated phrases trained beside the sentences
+    train_fragments: int = 0  # and pieces of sentences, cut anywhere
     heldout_utterances: int = 60
     train_voices: list[str] = field(
         default_factory=lambda: ["", "f1", "f2", "f4", "m1", "m2", "m3", "m5", "m7"]

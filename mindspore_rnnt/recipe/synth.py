@@ -32,6 +32,7 @@ from .grammar import load_grammar
 WORKER = Path(__file__).with_name("espeak_worker.py")
 LANGUAGE = "cmn-latn-pinyin"  # reads hanzi rightly in 1.51 and in 1.52; `cmn` does not in 1.51
 PEAK = 0.5  # of full scale: what a level-controlled microphone delivers
+LONGEST_FRAGMENT = 6  # characters of a fragment, about a second
 MENDING = (
     "no espeak-ng found to synthesise speech with; install it by "
     "`pip install mindspore-rnnt[demo]` (espeakng-loader) or as the program `espeak-ng`, "
@@ -50,13 +51,29 @@ class Spoken:
 
 
 def speak_train(config: Config) -> list[Utterance]:
-    """The training part of the synthetic corpus: sentences, then isolated phrases."""
+    """The training part of the synthetic corpus: sentences, phrases, fragments."""
     data, grammar = config.data, load_grammar(config.data.grammar)
     sentences, _ = grammar.split(data.train_utterances, data.heldout_utterances, data.seed)
     # Alone, a phrase shows where its sound is; a grammar's sentences can be guessed without it.
     phrases = itertools.islice(itertools.cycle(grammar.phrases()), data.train_phrases)
-    texts = [*sentences, *phrases]
+    texts = [*sentences, *phrases, *fragments(sentences, data.train_fragments, data.seed)]
     return _utterances(cast_voices(texts, data.train_voices, data, data.seed), "train", config)
+
+
+def fragments(sentences: Sequence[str], count: int, seed: int) -> list[str]:
+    """Pieces of 1 to LONGEST_FRAGMENT characters from anywhere in the sentences.
+
+    Neither what comes next in them nor where they end can be guessed: each character has to be
+    heard, where a phrase that is known from its first sound is not.
+    """
+    rng = np.random.default_rng(seed)
+    pieces = []
+    for _ in range(count):
+        sentence = sentences[rng.integers(len(sentences))]
+        length = int(rng.integers(1, min(LONGEST_FRAGMENT, len(sentence)) + 1))
+        start = int(rng.integers(len(sentence) - length + 1))
+        pieces.append(sentence[start : start + length])
+    return pieces
 
 
 def speak_heldout(config: Config) -> list[Utterance]:

@@ -68,6 +68,17 @@ def test_phrases_come_behind_the_sentences_in_every_voice(corpus):
     assert ("油温过高", "f1") in phrases and all(len(text) >= 1 for text, _ in phrases)
 
 
+def test_fragments_are_pieces_of_training_sentences():
+    sentences = ["记录二号主变渗油", "复核一号油泵"]
+    pieces = synth.fragments(sentences, 300, seed=1)
+    assert pieces == synth.fragments(sentences, 300, seed=1)
+    assert pieces != synth.fragments(sentences, 300, seed=2)
+    assert all(any(piece in sentence for sentence in sentences) for piece in pieces)
+    assert {len(piece) for piece in pieces} == {1, 2, 3, 4, 5, 6}
+    assert {piece[0] for piece in pieces} == set("".join(sentences)), "they start anywhere"
+    assert synth.fragments(["短"], 2, seed=1) == ["短", "短"]
+
+
 def test_voices_in_both_parts_are_an_error():
     overlapping = config.load(None, [*OVERRIDES, "data.heldout_voices=[f1, f3]"])
     with pytest.raises(ValueError, match=r"voices of data.train_voices: \['f1'\]"):
