@@ -29,9 +29,13 @@ enum RnntPhase {
 };
 
 constexpr int32_t kRnntNoTargets = 0x7ffffffe;  // max_u of an operator without targets: any U fits
-constexpr int32_t kRnntStripLanes =
-    1024;                                // lanes of a diagonal that the lattice holds in UB at once
-constexpr int32_t kRnntScaleGroup = 16;  // diagonals between two renormalisations
+// Lanes of a diagonal that the lattice holds in UB at once. Tests choose less, to have several
+// strips in a small lattice.
+#ifndef RNNT_STRIP_LANES
+#define RNNT_STRIP_LANES 1024
+#endif
+constexpr int32_t kRnntStripLanes = RNNT_STRIP_LANES;
+constexpr int32_t kRnntScaleGroup = 16;     // diagonals between two renormalisations
 constexpr int32_t kRnntScaleFloats = 16;    // a group's scales: 8 equal lanes for alpha, 8 for beta
 constexpr int32_t kRnntHeaderFloats = 128;  // per sample: what alpha's and beta's ends found
 constexpr int32_t kRnntCellFloats =

@@ -111,7 +111,13 @@ class RowStats {
     ToBlocks(blocks, Get(kPieceMax), n);
     Fence();
     WithRowValue<Minus>(x, x, blocks, n, pitch);
-    if (piece.row_ends) ToTile(kMax, piece, blocks);
+    if (piece.row_ends) {
+      if (piece.row % kBlockLanes == 0) {
+        Adds(Get(kMax)[piece.row], Get(kPieceMax), 0.0f, n);
+      } else {
+        ToTile(kMax, piece, blocks);
+      }
+    }
     Fence();
     Exp(x, x, n * pitch);
     Fence();

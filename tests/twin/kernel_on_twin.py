@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operators of ascendc_op/op_kernel on the twin: numpy in, numpy out, and no fault on the way."""
+"""The operators of ascendc_op/op_kernel on the twin: numpy in, numpy out, no fault on the way."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import ctypes
 import sys
 from functools import lru_cache
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
@@ -25,7 +26,7 @@ MAX_CORES = 48
 class Tiling(ctypes.Structure):
     """RnntTiling of rnnt_tiling.h."""
 
-    _fields_ = [
+    _fields_: ClassVar = [
         ("rows", ctypes.c_int64),
         *((name, ctypes.c_int32) for name in ("batch", "vocab", "max_t", "max_u1", "max_u")),
         *((name, ctypes.c_int32) for name in ("padded", "blank", "fused_log_softmax")),
@@ -34,8 +35,8 @@ class Tiling(ctypes.Structure):
     ]
 
 
-@lru_cache(maxsize=1)
-def schedule() -> ctypes.CDLL:
+@lru_cache(maxsize=4)
+def schedule(strip_lanes: int = 1024) -> ctypes.CDLL:
     """rnnt_schedule.h as the host compiles it, behind C functions."""
     text = """
 #include "rnnt_schedule.h"
@@ -60,7 +61,8 @@ EXPORT void PlaceTasks(const int64_t* costs, int samples, uint64_t* cores, int c
   RnntPlaceTasks(costs, samples, cores, count, core_of_task);
 }
 """
-    library = build_twin.build_kernel(text, "schedule", include_dirs=[build_twin.OP_KERNEL])
+    defines = {"RNNT_STRIP_LANES": str(strip_lanes)}
+    library = build_twin.build_kernel(text, "schedule", defines, [build_twin.OP_KERNEL])
     loaded = ctypes.CDLL(str(library))
     for name in ("FirstLane", "LastLane", "CellsBefore", "DiagonalOfRank"):
         getattr(loaded, name).argtypes = [ctypes.c_int64] * 3
@@ -92,10 +94,21 @@ def decode(values, dtype):
     return driver.from_bfloat16(values) if dtype == "bfloat16" else values.astype(np.float32)
 
 
-def launch(entry, dtype, inputs, outputs, tiling, phases, cores=7, **options) -> driver.Result:
+@lru_cache(maxsize=8)
+def library_of(dtype: str, strip_lanes: int) -> Path:
+    if strip_lanes == 1024:
+        return build_twin.build_op_kernel(dtype)
+    defines = {"RNNT_STRIP_LANES": str(strip_lanes), "DTYPE_LOGITS": build_twin.DTYPES[dtype][0]}
+    text = '#include "rnnt_fused.cpp"\n'
+    return build_twin.build_kernel(text, f"strips_{dtype}", defines, [build_twin.OP_KERNEL])
+
+
+def launch(
+    entry, dtype, inputs, outputs, tiling, phases, cores=7, strip_lanes=1024, **options
+) -> driver.Result:
     """One launch with the workspace that the host would give; any fault fails the test."""
-    library = build_twin.build_op_kernel(dtype)
-    workspace = schedule().WorkspaceBytes(ctypes.byref(tiling), phases)
+    library = library_of(dtype, strip_lanes)
+    workspace = schedule(strip_lanes).WorkspaceBytes(ctypes.byref(tiling), phases)
     result = driver.run(
         library,
         entry,

@@ -10,7 +10,7 @@ from oracles import random_batch, report
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-import kernel_on_twin as twin  # noqa: E402
+import kernel_on_twin as twin
 
 LENGTHS = [(13, 6), (2, 9), (7, 0), (21, 11)]
 CASES = pytest.mark.parametrize("V, fused", [(9, True), (520, True), (16000, True), (77, False)])
@@ -44,9 +44,10 @@ def test_any_legal_schedule(V, fused, seed):
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_any_legal_schedule_of_several_strips(seed):
-    layout = random_batch([(20, 1100)], 3).layout(False)
-    expected = twin.fused(layout, cores=4)
-    assert same(expected, twin.fused(layout, cores=4, twin={"deferred": 1, "seed": seed}))
+    layout = random_batch([(80, 150)], 3).layout(False)
+    expected = twin.fused(layout, cores=4, twin={"strip_lanes": 64})
+    late = {"deferred": 1, "seed": seed, "strip_lanes": 64}
+    assert same(expected, twin.fused(layout, cores=4, twin=late))
 
 
 def test_a_sample_alone_and_in_a_batch():

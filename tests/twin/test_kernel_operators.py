@@ -10,8 +10,9 @@ from oracles import TOLERANCE, random_batch, report
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-import kernel_on_twin as twin  # noqa: E402
-from mindspore_rnnt.reference import rnnt_loss_reference  # noqa: E402
+import kernel_on_twin as twin
+
+from mindspore_rnnt.reference import rnnt_loss_reference
 
 LENGTHS = [(6, 4), (9, 0), (3, 5), (1, 2)]
 WEIGHTS = np.array([2.5, -3.0, 0.0, 1.0], np.float32)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The AscendC kernel on the twin against float64, over sizes, data types, layouts and core counts."""
+"""The AscendC kernel on the twin against float64: sizes, data types, layouts, core counts."""
 
 import sys
 from pathlib import Path
@@ -10,8 +10,9 @@ from oracles import TOLERANCE, Batch, closed_form, random_batch, report
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-import kernel_on_twin as twin  # noqa: E402
-from mindspore_rnnt.reference import rnnt_loss_reference  # noqa: E402
+import kernel_on_twin as twin
+
+from mindspore_rnnt.reference import rnnt_loss_reference
 
 MIXED = [(9, 4), (1, 0), (17, 9), (6, 12), (2, 1)]
 DTYPES = ["float32", "float16", "bfloat16"]
@@ -24,11 +25,13 @@ def gradient_tolerance(batch, dtype):
     return min(value for limit, value in steps.items() if longest <= limit) + on_top
 
 
-def compare(batch, padded=False, dtype="float32", cores=7, attributes=False, checks=1, **options):
+def compare(
+    batch, padded=False, dtype="float32", cores=7, attributes=False, twin_options=None, **options
+):
     layout = batch.layout(padded, 1, 2) if padded else batch.layout(False)
     if attributes:
         options = {"blank": -1, "fused_log_softmax": 1, "clamp": -1.0, **options}
-    loss, grad, _ = twin.fused(layout, dtype, cores, attributes, {"checks": checks}, **options)
+    loss, grad, _ = twin.fused(layout, dtype, cores, attributes, twin_options, **options)
     options.setdefault("blank", -1)
     expected_loss, expected = rnnt_loss_reference(*layout, **options)
     loss_error = report("loss", loss, expected_loss)
@@ -36,7 +39,6 @@ def compare(batch, padded=False, dtype="float32", cores=7, attributes=False, che
     allowed = TOLERANCE["ascend_loss_relative"] * np.abs(expected_loss).max()
     assert loss_error <= allowed + TOLERANCE["ascend_loss_absolute"]
     assert grad_error <= gradient_tolerance(batch, dtype)
-
 
 
 # V around the block, the repeat, the two forms of FoldRows, a tile and a row of several tiles.
@@ -85,16 +87,22 @@ def test_more_samples_than_are_placed_or_loaded_at_once():
     compare(random_batch(lengths, 4), cores=5)
 
 
-# Strips of 1024 lanes: one, exactly one, two, three.
-@pytest.mark.parametrize("lengths", [[(4, 1022)], [(2, 1023), (3, 1024)], [(19, 2100)]], ids=str)
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_diagonals_of_several_strips(lengths, dtype):
-    compare(random_batch(lengths, 3, dtype=dtype, scale=1.0), dtype=dtype, cores=5)
+# With strips of 64 lanes: exactly one, just two, three, five, and lanes that are frames.
+@pytest.mark.parametrize(
+    "lengths",
+    [[(64, 63), (70, 63)], [(64, 64), (200, 64)], [(150, 190)], [(80, 300), (63, 200)]],
+    ids=str,
+)
+@pytest.mark.parametrize("padded", [False, True], ids=["packed", "padded"])
+def test_diagonals_of_several_strips(lengths, padded):
+    batch = random_batch(lengths, 3, seed=3, scale=1.0)
+    compare(batch, padded, cores=5, twin_options={"strip_lanes": 64})
 
 
-def test_strips_in_a_long_and_wide_lattice():
-    """The probable paths cross the strips' border at about half the frames."""
-    compare(random_batch([(700, 1100)], 2, seed=3, scale=0.5), cores=40, checks=0)
+@pytest.mark.parametrize("lengths", [[(3, 1500), (1100, 5)], [(1024, 1100)]], ids=str)
+def test_wide_lattices(lengths):
+    """Lanes that are frames, and two strips of 1024 lanes."""
+    compare(random_batch(lengths, 2, seed=3, scale=0.5), cores=40, twin_options={"checks": 0})
 
 
 @pytest.mark.parametrize("lengths", [[(500, 100), (431, 64)], [(2000, 60)]], ids=str)

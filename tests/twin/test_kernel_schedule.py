@@ -10,7 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-import kernel_on_twin as twin  # noqa: E402
+import kernel_on_twin as twin
 
 SIZES = [(t, u1) for t in range(1, 9) for u1 in range(1, 9)] + [(50, 3), (3, 50), (1, 40), (40, 1)]
 
@@ -109,7 +109,9 @@ def test_block_count(rows, vocab, batch, element, cores, expected):
     phases = twin.ROW_STATS | twin.LATTICE | twin.ROW_GRAD
     got = twin.schedule().BlockCount(ctypes.byref(shapes), phases, element, cores)
     assert got == expected
-    assert twin.schedule().BlockCount(ctypes.byref(shapes), twin.ROW_GRAD, element, cores) <= expected
+    assert (
+        twin.schedule().BlockCount(ctypes.byref(shapes), twin.ROW_GRAD, element, cores) <= expected
+    )
 
 
 def place(costs, cores):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every line of the loss's semantics, on the AscendC kernel. Expected values: paths counted one by one, or float64."""
+"""Every line of the semantics on the AscendC kernel, against enumerated paths or float64."""
 
 import sys
 from pathlib import Path
@@ -10,8 +10,9 @@ from oracles import TOLERANCE, Batch, enumerate_paths, ramp, random_batch, repor
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-import kernel_on_twin as twin  # noqa: E402
-from mindspore_rnnt.reference import rnnt_loss_reference  # noqa: E402
+import kernel_on_twin as twin
+
+from mindspore_rnnt.reference import rnnt_loss_reference
 
 SMALL = [(3, 2), (4, 0), (1, 3), (4, 4), (2, 1)]
 LAYOUTS = pytest.mark.parametrize("padded", [False, True], ids=["packed", "padded"])
@@ -25,8 +26,12 @@ def split(batch, grad, padded):
     """The samples' own rows of a gradient, and the rest."""
     if padded:
         own = [grad[b, : s.shape[0], : s.shape[1]] for b, s in enumerate(batch.samples)]
-        rest = grad[~batch.padded_mask(grad.shape[1] - batch.logit_lengths.max(),
-                                       grad.shape[2] - 1 - batch.target_lengths.max())]
+        rest = grad[
+            ~batch.padded_mask(
+                grad.shape[1] - batch.logit_lengths.max(),
+                grad.shape[2] - 1 - batch.target_lengths.max(),
+            )
+        ]
         return own, rest
     ends = np.cumsum([s.shape[0] * s.shape[1] for s in batch.samples])
     parts = np.split(grad, ends[:-1])
@@ -111,9 +116,7 @@ def test_impossible_sample(padded, zero_infinity, fused):
     batch.samples[1][:, 1, batch.labels[1][1]] = -np.inf  # the second label can be nowhere
     layout = batch.layout(padded)
     loss, grad, _ = twin.fused(layout, zero_infinity=zero_infinity, fused_log_softmax=fused)
-    expected = rnnt_loss_reference(
-        *layout, fused_log_softmax=fused, zero_infinity=zero_infinity
-    )
+    expected = rnnt_loss_reference(*layout, fused_log_softmax=fused, zero_infinity=zero_infinity)
     assert expected[0][1] == (0 if zero_infinity else np.inf)
     near(loss, expected[0], what="loss")
     near(grad, expected[1], what="gradient")
@@ -192,7 +195,9 @@ def test_bad_values_in_padded_batches(bad, fused):
     near(grad[[0, 2]], expected[1][[0, 2]], what="gradient")
 
 
-@pytest.mark.parametrize("bad", [name for name in BAD_SAMPLES if "label" in name and "s" not in name])
+@pytest.mark.parametrize(
+    "bad", [name for name in BAD_SAMPLES if "label" in name and "s" not in name]
+)
 def test_bad_labels_in_packed_batches(bad):
     batch = random_batch([(3, 2), (4, 3), (3, 1)], 9, seed=7)
     logits, targets, T, U = batch.layout(False)

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a launch moves and what it does by scalar, counted by the twin."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from oracles import random_batch
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import kernel_on_twin as twin
+
+LENGTHS = [(20, 7), (13, 11), (30, 0)]
+CORES = 7
+UB_BYTES = 188160
+PER_SAMPLE = 20  # scalar reads of lengths and of what the lattice's ends found, by each core
+VOCABULARIES = pytest.mark.parametrize("V", [64, 65, 500, 1024, 2500, 5000, 16000])
+
+
+def traffic(result, tensor, direction):
+    return result.tensors[tensor][direction]["bytes"]
+
+
+@VOCABULARIES
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("padded", [False, True], ids=["packed", "padded"])
+def test_logits_are_read_twice_and_the_gradient_written_once(V, dtype, padded):
+    batch = random_batch(LENGTHS if V < 5000 else [(5, 3), (4, 2)], V, dtype=dtype)
+    layout = batch.layout(padded)
+    result = twin.fused(layout, dtype, CORES)[2]
+    size = 4 if dtype == "float32" else 2
+    used = len(batch.packed()) * V * size
+    read, written = traffic(result, "logits", "read"), traffic(result, "grad", "written")
+    print(f"read {read / used:.4f}, written {written / (layout[0].size * size):.4f}")
+    # Long rows fetch their blank and label entries a second time.
+    assert 2 * used <= read <= 2 * used + 2 * size * len(batch.packed())
+    assert written == layout[0].size * size
+    assert traffic(result, "grad", "read") == traffic(result, "logits", "written") == 0
+
+
+def test_forward_reads_once_and_log_probs_only_their_entries():
+    batch = random_batch(LENGTHS, 500)
+    layout = batch.layout(False)
+    rows = len(layout[0])
+    assert traffic(twin.forward(layout)[2], "logits", "read") == rows * 500 * 4
+    result = twin.fused(layout, fused_log_softmax=False)[2]
+    assert traffic(result, "logits", "read") == 2 * rows * 4
+    assert traffic(result, "grad", "written") == rows * 500 * 4
+
+
+@VOCABULARIES
+def test_scalar_accesses(V):
+    batch = random_batch(LENGTHS if V < 5000 else [(5, 3), (4, 2)], V)
+    result = twin.fused(batch.layout(False), "float32", CORES)[2]
+    rows, samples = len(batch.packed()), len(batch.samples)
+    stats, lattice, grad = result.phases
+    print([(phase["scalar_ub"], phase["scalar_gm"]) for phase in result.phases])
+    assert stats["scalar_gm"] <= 8 * CORES  # params, once a core
+    assert lattice["scalar_gm"] == grad["scalar_gm"] == 0
+    a_walk = PER_SAMPLE * (samples + 1) * CORES
+    assert stats["scalar_ub"] <= rows + a_walk
+    assert lattice["scalar_ub"] <= a_walk
+    assert grad["scalar_ub"] <= rows + a_walk
+
+
+def test_the_lattice_has_no_scalar_access_that_grows_with_it():
+    small, large = (
+        twin.fused(random_batch([(T, 12)], 8).layout(False), cores=2)[2].phases[1]
+        for T in (20, 400)
+    )
+    assert small["scalar_ub"] == large["scalar_ub"]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_unified_buffer(dtype):
+    batch = random_batch([(9, 5), (4, 2)], 800, dtype=dtype)
+    layout = batch.layout(False)
+    results = [twin.fused(layout, dtype)[2]]
+    _, state, forward = twin.forward(layout, dtype)
+    results += [forward, twin.backward(layout, state, np.ones(2), dtype)[1]]
+    print([result.ub_peak for result in results])
+    assert max(result.ub_peak for result in results) <= UB_BYTES
