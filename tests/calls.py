@@ -25,8 +25,9 @@ def loss_and_gradient(inputs, mode="pynative", weights=None, form="fused", **opt
     """The loss, and the gradient of its sum (weighted per sample) with respect to the logits."""
     loss_fn = RNNTLoss(**options, fused_grad=FORMS[form]).set_train()
     weights = Tensor(1.0 if weights is None else weights, ms.float32)
-    loss = MODES[mode](loss_fn, inputs)
-    total, gradient = MODES[mode](_ValueAndGrad(_Weighted(loss_fn, weights)), inputs)
+    run = (MODES | BYTECODE_MODES)[mode]
+    loss = run(loss_fn, inputs)
+    total, gradient = run(_ValueAndGrad(_Weighted(loss_fn, weights)), inputs)
     assert np.isnan(numbers(total)) == np.isnan(numbers((loss * weights).sum()))
     assert loss.dtype == ms.float32 and gradient.dtype == inputs[0].dtype
     return numbers(loss), numbers(gradient)
@@ -106,10 +107,14 @@ def _graph_dynamic_rank(net, inputs):
 MODES = {
     "pynative": _pynative,
     "jit_ast": _jit("ast"),
-    "jit_bytecode": _jit("bytecode"),
     "grad_of_jit_ast": _grad_of_jit("ast"),
-    "grad_of_jit_bytecode": _grad_of_jit("bytecode"),
     "graph": _graph,
     "graph_dynamic": _graph_dynamic,
     "graph_dynamic_rank": _graph_dynamic_rank,
+}
+
+# In processes of their own, see test_first_calls.py.
+BYTECODE_MODES = {
+    "jit_bytecode": _jit("bytecode"),
+    "grad_of_jit_bytecode": _grad_of_jit("bytecode"),
 }

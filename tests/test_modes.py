@@ -3,9 +3,6 @@
 
 import copy
 import itertools
-import subprocess
-import sys
-from pathlib import Path
 
 import mindspore as ms
 import numpy as np
@@ -148,7 +145,7 @@ def test_double_backward_is_an_error_and_leaves_the_next_call_right(fused_grad):
     def twice(logits, targets, logit_lengths, target_lengths):
         return ms.grad(of_gradient)(logits, targets, logit_lengths, target_lengths)
 
-    for second in (twice, ms.jit(twice), ms.jit(twice, capture_mode="bytecode")):
+    for second in (twice, ms.jit(twice)):
         with pytest.raises(RuntimeError, match="does not support double backward"):
             second(*inputs)[0].asnumpy()
         for first in (once, ms.jit(once)):
@@ -193,53 +190,6 @@ def test_one_forward_pass_with_several_gradients(fused_grad, compiled):
     results = (ms.jit(gradients) if compiled else gradients)(inputs[0])
     for factor, gradient in zip((3, 1, 3), results):
         assert report(f"x {factor}", numbers(gradient), factor * expected) <= 6e-6
-
-
-@pytest.mark.parametrize("mode", ["jit_ast", "jit_bytecode", "graph_dynamic"])
-def test_first_call_of_a_process(mode):
-    """The operators are made on the way, also where a graph is being made at that moment."""
-    code = f"""
-import sys
-sys.path.insert(0, {str(Path(__file__).parent)!r})
-import calls, oracles
-layout = oracles.random_batch([(4, 2), (3, 3)], V=5).layout(padded=False)
-_, expected = oracles.rnnt_loss_reference(*layout)
-_, gradient = calls.loss_and_gradient(calls.tensors(layout), {mode!r}, reduction="sum")
-assert oracles.report("gradient", gradient, expected) <= 2e-6
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-
-
-TRACED = f"""
-import sys
-sys.path.insert(0, {str(Path(__file__).parent)!r})
-import calls, mindspore as ms, numpy as np, oracles
-from mindspore_rnnt import rnnt_loss
-
-inputs = calls.tensors(oracles.random_batch({LENGTHS}, V=9).layout(padded=False))
-
-def loss(logits, targets, logit_lengths, target_lengths):
-    return rnnt_loss(logits, targets, logit_lengths, target_lengths, reduction="sum")
-
-@ms.jit(capture_mode="trace")
-def traced(logits, targets, logit_lengths, target_lengths):
-    return ms.value_and_grad(loss)(logits, targets, logit_lengths, target_lengths)
-
-expected = calls.loss_and_gradient(inputs, reduction="sum")
-for _ in range(2):
-    for got, wanted in zip(traced(*inputs), expected):
-        assert np.array_equal(calls.numbers(got), wanted)
-"""
-
-
-def test_jit_by_trace(tmp_path):
-    """It runs Python once, with real values. (As a script, because MindSpore's tracer wants the
-    source line of every frame, which neither `python -m` nor `python -c` has.)"""
-    script = tmp_path / "traced.py"
-    script.write_text(TRACED)
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
 
 
 def test_a_cell_that_is_not_training_makes_no_gradient(monkeypatch):
