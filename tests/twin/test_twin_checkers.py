@@ -126,6 +126,7 @@ REFUSED = {
     "int32 has no Exp": "LocalTensor<int32_t> a; Exp(a, a, 16);",
     "no Cast between the half types": HALF + "Cast(h, b, RoundMode::CAST_NONE, 16u);",
     "no Scatter": FLOAT + "LocalTensor<uint32_t> o; Scatter(f, f, o, 0u, 8u);",
+    "no mask register": FLOAT + "Add<float, false>(f, f, f, 64, 1, BinaryRepeatParams());",
     "no scalar store to GM": "GlobalTensor<float> g; g.SetValue(0, 1.0f);",
     "a scalar of another type": FLOAT + "Adds(f, f, 1.0, 16);",
     "constant mask bits": FLOAT

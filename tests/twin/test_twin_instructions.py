@@ -88,12 +88,6 @@ def test_a_bit_mask_switches_lanes_off(library) -> None:
     same_bits(y, np.where(np.tile(bits, 3), FLOATS[:192] * 2, 0))
 
 
-@pytest.mark.parametrize("count", [1, 64, 100])
-def test_counter_mode_counts_elements(library, count: int) -> None:
-    y = call(library, "counter", FLOATS[:128], (128,), "f4", count)
-    same_bits(y, np.where(np.arange(128) < count, FLOATS[:128] + 1, 0))
-
-
 def test_a_repeat_stride_of_zero_accumulates(library) -> None:
     y = call(library, "accumulate", FLOATS[:320], (64,), "f4", 5)
     expected = np.zeros(64, np.float32)

@@ -15,7 +15,6 @@
 #include "ascendc/types.h"
 #include "ascendc/vector_binary.h"
 #include "ascendc/vector_cast.h"
-#include "ascendc/vector_compare.h"
 #include "ascendc/vector_move.h"
 #include "ascendc/vector_reduce.h"
 #include "ascendc/vector_unary.h"

@@ -164,43 +164,4 @@ void CopyOut(const char* api, const GmWindow& dst, const UbPlace& src, uint32_t 
   });
 }
 
-void CopyInside(const char* api, const UbPlace& dst, const UbPlace& src, uint32_t count,
-                uint32_t bytes, uint32_t src_gap, uint32_t dst_gap) {
-  if (count == 0 || bytes == 0) return;
-  if (count > kMaxBlockCount) {
-    Report(Fault::kDataCopyLimit, api, "blockCount", "%u, at most %u", count, kMaxBlockCount);
-    return;
-  }
-  const uint32_t src_pitch = bytes + src_gap * kBlockBytes;
-  const uint32_t dst_pitch = bytes + dst_gap * kBlockBytes;
-  for (const UbPlace* place : {&dst, &src}) {
-    const uint32_t pitch = place == &dst ? dst_pitch : src_pitch;
-    const char* operand = place == &dst ? "dst" : "src";
-    if (place->address % kBlockBytes != 0) {
-      Report(Fault::kUbUnaligned, api, operand, "%s", g_core->Describe(place->address).c_str());
-      return;
-    }
-    if (!InTensor(api, operand, place->address, uint64_t{count - 1} * pitch + bytes, place->left)) {
-      return;
-    }
-  }
-  const Stamp stamp = g_core->clocks.Issue(kPipeV);
-  g_core->counters.Vector(Op::kDataCopy,
-                          (uint64_t{count} * bytes + kRepeatBytes - 1) / kRepeatBytes);
-  if (g_core->checks) {
-    for (uint32_t b = 0; b < count; ++b) {
-      TouchRange(api, "src", src.address + b * src_pitch, bytes, false, stamp);
-    }
-    for (uint32_t b = 0; b < count; ++b) {
-      TouchRange(api, "dst", dst.address + b * dst_pitch, bytes, true, stamp);
-    }
-  }
-  uint8_t* ub = g_core->ub;
-  Execute(kPipeV, [=] {
-    for (uint32_t b = 0; b < count; ++b) {
-      std::memmove(ub + dst.address + b * dst_pitch, ub + src.address + b * src_pitch, bytes);
-    }
-  });
-}
-
 }  // namespace twin

@@ -50,9 +50,6 @@ void CopyIn(const char* api, const UbPlace& dst, const GmWindow& src, uint32_t e
             uint32_t gm_align, const Blocks& blocks, const Padding& padding);
 void CopyOut(const char* api, const GmWindow& dst, const UbPlace& src, uint32_t element,
              uint32_t gm_align, const Blocks& blocks);
-void CopyInside(const char* api, const UbPlace& dst, const UbPlace& src, uint32_t count,
-                uint32_t bytes, uint32_t src_gap, uint32_t dst_gap);
-
 }  // namespace twin
 
 #endif  // TWIN_MODEL_COPY_H_

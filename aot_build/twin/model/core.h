@@ -35,7 +35,6 @@ struct Options {
   int64_t reduce_order = 0;   // WholeReduceSum: 0 tree, 1 sequential
   int64_t schedule_mode = 1;  // what tiling set with SetScheduleMode
   int64_t vector_cores = 48;  // AIVs of the chip
-  int64_t tiling_key = 0;
   int64_t ub_limit = kUbLimit;
 };
 
@@ -46,16 +45,9 @@ struct Buffer {
   uint32_t bytes = 0;
   int position = 0;
   int enque_id = -1;
-  int enque_kind = -1;
   int free_id = -1;
   int free_kind = -1;
   bool queue = false;
-};
-
-struct MaskRegister {
-  uint64_t low = ~0ull, high = ~0ull;
-  bool counter = false;
-  void Reset() { *this = MaskRegister(); }
 };
 
 struct CacheLine {
@@ -75,7 +67,6 @@ struct Core {
   Events events;
   Schedule schedule;
   Counters counters;
-  MaskRegister mask;
   std::vector<Buffer> buffers;
   std::vector<CacheLine> cache;
   int plan = 0;  // counts the plans of UB; a LocalTensor belongs to one

@@ -14,9 +14,8 @@ namespace twin {
   X(Add, 5) X(Sub, 5) X(Mul, 5) X(Max, 5) X(Min, 5)                                        \
   X(Adds, 5) X(Muls, 5) X(Maxs, 5) X(Mins, 5)                                              \
   X(Exp, 10) X(Ln, 10) X(Abs, 5) X(Cast, 5)                                                \
-  X(Compare, 5) X(Compares, 5) X(Select, 5)                                                \
-  X(Duplicate, 5) X(CreateVecIndex, 5) X(DataCopy, 5)                                      \
-  X(Brcb, 5) X(Gather, 64) X(GatherMask, 10)                                               \
+  X(Duplicate, 5) X(CreateVecIndex, 5)                                                     \
+  X(Brcb, 5) X(Gather, 64)                                                                 \
   X(WholeReduceMax, 35) X(WholeReduceSum, 35) X(BlockReduceMax, 5) X(BlockReduceSum, 5)
 // clang-format on
 

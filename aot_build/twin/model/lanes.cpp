@@ -13,98 +13,62 @@ bool CheckRepeats(const char* api, uint64_t repeats) {
   return false;
 }
 
-// Counter mode: `count` elements, whatever the repeat argument says.
-void SetCount(uint32_t per_repeat, uint64_t count, Lanes* lanes) {
-  lanes->per_repeat = per_repeat;
-  lanes->active = per_repeat;
-  lanes->prefix = true;
-  lanes->repeats = static_cast<uint32_t>((count + per_repeat - 1) / per_repeat);
-  lanes->tail =
-      static_cast<uint32_t>(count - static_cast<uint64_t>(lanes->repeats - 1) * per_repeat);
-}
-
-void SetBits(uint32_t per_repeat, uint64_t low, uint64_t high, uint64_t repeats, Lanes* lanes) {
+void SetBits(uint32_t per_repeat, const uint64_t mask[2], uint64_t repeats, Lanes* lanes) {
   lanes->per_repeat = per_repeat;
   lanes->repeats = static_cast<uint32_t>(repeats);
-  lanes->mask[0] = low;
-  lanes->mask[1] = per_repeat > 64 ? high : 0;
-  uint32_t active = 0;
-  while (active < per_repeat && (lanes->mask[active / 64] >> (active % 64) & 1) != 0) ++active;
-  uint32_t ones = 0;
-  for (uint32_t lane = 0; lane < per_repeat; ++lane) {
-    ones += (lanes->mask[lane / 64] >> (lane % 64) & 1) != 0;
-  }
+  lanes->mask[0] = mask[0];
+  lanes->mask[1] = mask[1];
+  const auto bit = [mask](uint32_t lane) { return (mask[lane / 64] >> (lane % 64) & 1) != 0; };
+  uint32_t active = 0, ones = 0;
+  while (active < per_repeat && bit(active)) ++active;
+  for (uint32_t lane = 0; lane < per_repeat; ++lane) ones += bit(lane);
   lanes->prefix = ones == active;
   lanes->active = lanes->tail = active;
-}
-
-bool LanesOfRegister(const char* api, uint32_t per_repeat, uint64_t repeats, Lanes* lanes) {
-  const MaskRegister& mask = g_core->mask;
-  if (mask.counter) {
-    if (mask.low == 0 || mask.high != 0) {
-      Report(Fault::kMaskLimit, api, "counter", "a count of %llu",
-             static_cast<unsigned long long>(mask.low));
-      return false;
-    }
-    SetCount(per_repeat, mask.low, lanes);
-    return true;
-  }
-  if (!CheckRepeats(api, repeats)) return false;
-  SetBits(per_repeat, mask.low, mask.high, repeats, lanes);
-  return repeats != 0;
-}
-
-uint64_t PrefixBits(uint64_t lanes) { return lanes >= 64 ? ~0ull : (1ull << lanes) - 1; }
-
-bool CheckNormalMode(const char* api) {
-  if (!g_core->mask.counter) return true;
-  Report(Fault::kMaskLimit, api, "mask", "an explicit mask in counter mode");
-  return false;
 }
 
 }  // namespace
 
 bool LanesOfCount(const char* api, uint32_t lane_bytes, int64_t count, Lanes* lanes) {
-  g_core->mask.Reset();  // the count forms leave normal mode and a full mask behind
   if (count == 0) return false;
   if (count < 0 || count * lane_bytes > kUbBytes) {
     Report(Fault::kCountLimit, api, "count", "%lld", static_cast<long long>(count));
     return false;
   }
-  SetCount(kRepeatBytes / lane_bytes, static_cast<uint64_t>(count), lanes);
+  const int64_t per_repeat = kRepeatBytes / lane_bytes;
+  lanes->per_repeat = lanes->active = static_cast<uint32_t>(per_repeat);
+  lanes->prefix = true;
+  lanes->repeats = static_cast<uint32_t>((count + per_repeat - 1) / per_repeat);
+  lanes->tail = static_cast<uint32_t>(count - (lanes->repeats - 1) * per_repeat);
   return true;
 }
 
-bool LanesOfMask(const char* api, uint32_t lane_bytes, uint64_t mask, uint64_t repeats,
-                 bool set_mask, Lanes* lanes) {
+bool LanesOfPrefix(const char* api, uint32_t lane_bytes, uint64_t mask, uint64_t repeats,
+                   Lanes* lanes) {
   const uint32_t per_repeat = kRepeatBytes / lane_bytes;
-  if (set_mask) {
-    if (!CheckNormalMode(api)) return false;
-    if (mask == 0 || mask > per_repeat) {
-      Report(Fault::kMaskLimit, api, "mask", "%llu, 1 to %u", static_cast<unsigned long long>(mask),
-             per_repeat);
-      return false;
-    }
-    g_core->mask.low = PrefixBits(mask);
-    g_core->mask.high = mask > 64 ? PrefixBits(mask - 64) : 0;
+  if (mask == 0 || mask > per_repeat) {
+    Report(Fault::kMaskLimit, api, "mask", "%llu, 1 to %u", static_cast<unsigned long long>(mask),
+           per_repeat);
+    return false;
   }
-  return LanesOfRegister(api, per_repeat, repeats, lanes);
+  const auto ones = [](uint64_t n) { return n >= 64 ? ~0ull : (1ull << n) - 1; };
+  const uint64_t bits[2] = {ones(mask), mask > 64 ? ones(mask - 64) : 0};
+  if (!CheckRepeats(api, repeats)) return false;
+  SetBits(per_repeat, bits, repeats, lanes);
+  return repeats != 0;
 }
 
-bool LanesOfBits(const char* api, uint32_t lane_bytes, const uint64_t mask[], uint64_t repeats,
-                 bool set_mask, Lanes* lanes) {
+bool LanesOfPattern(const char* api, uint32_t lane_bytes, const uint64_t mask[], uint64_t repeats,
+                    Lanes* lanes) {
   const uint32_t per_repeat = kRepeatBytes / lane_bytes;
-  if (set_mask) {
-    if (!CheckNormalMode(api)) return false;
-    if ((mask[0] | mask[1]) == 0 || (per_repeat <= 64 && mask[1] != 0)) {
-      Report(Fault::kMaskLimit, api, "mask", "bits %llx %llx",
-             static_cast<unsigned long long>(mask[1]), static_cast<unsigned long long>(mask[0]));
-      return false;
-    }
-    g_core->mask.low = mask[0];
-    g_core->mask.high = mask[1];
+  const uint64_t bits[2] = {mask[0], mask[1]};
+  if ((bits[0] | bits[1]) == 0 || (per_repeat <= 64 && bits[1] != 0)) {
+    Report(Fault::kMaskLimit, api, "mask", "bits %llx %llx",
+           static_cast<unsigned long long>(bits[1]), static_cast<unsigned long long>(bits[0]));
+    return false;
   }
-  return LanesOfRegister(api, per_repeat, repeats, lanes);
+  if (!CheckRepeats(api, repeats)) return false;
+  SetBits(per_repeat, bits, repeats, lanes);
+  return repeats != 0;
 }
 
 namespace {

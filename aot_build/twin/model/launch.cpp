@@ -33,7 +33,6 @@ int64_t* FindOption(const std::string& name) {
                {"reduce_order", &o.reduce_order},
                {"schedule_mode", &o.schedule_mode},
                {"vector_cores", &o.vector_cores},
-               {"tiling_key", &o.tiling_key},
                {"ub_limit", &o.ub_limit}};
   for (const auto& entry : table) {
     if (name == entry.name) return entry.value;

@@ -85,16 +85,4 @@ void ScalarGmRead(const GmPlace& place, uint32_t bytes, uint64_t limit, void* va
   }
 }
 
-void ForgetCacheLine(const GmPlace& place) {
-  std::vector<CacheLine>& cache = g_core->cache;
-  if (place.tensor == nullptr) {
-    cache.clear();
-    return;
-  }
-  const uint64_t address = LineAddress(*place.tensor, place.offset);
-  cache.erase(std::remove_if(cache.begin(), cache.end(),
-                             [address](const CacheLine& line) { return line.address == address; }),
-              cache.end());
-}
-
 }  // namespace twin

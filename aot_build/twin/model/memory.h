@@ -56,9 +56,6 @@ void ScalarUb(const char* api, uint32_t address, uint32_t bytes, uint32_t left, 
 // GetValue of a GlobalTensor, through the core's data cache.
 void ScalarGmRead(const GmPlace& place, uint32_t bytes, uint64_t limit, void* value);
 
-// DataCacheCleanAndInvalid: forgets one line, or all when `place` has no tensor.
-void ForgetCacheLine(const GmPlace& place);
-
 }  // namespace twin
 
 #endif  // TWIN_MODEL_MEMORY_H_

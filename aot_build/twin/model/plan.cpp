@@ -15,9 +15,6 @@ void CollectFreeFlags() {
   }
 }
 
-// State of the chip that the framework sets when a plan begins.
-void InitSocState() { g_core->mask.Reset(); }
-
 void DropPlan() {
   ++g_core->plan;
   g_core->buffers.clear();
@@ -31,7 +28,6 @@ void DropPlan() {
 void StartPlan(void* pipe) {
   g_core->pipe = pipe;
   DropPlan();
-  InitSocState();
 }
 
 void ResetPlan(const char* api) {
@@ -41,7 +37,6 @@ void ResetPlan(const char* api) {
       Report(Fault::kQueueLeak, api, "TQue", "%s", g_core->Describe(buffer.address).c_str());
     }
   }
-  InitSocState();
   DropPlan();
 }
 
@@ -77,24 +72,13 @@ int PlanBuffer(uint32_t bytes, int position, bool queue) {
   return static_cast<int>(g_core->buffers.size()) - 1;
 }
 
-void PlanQueue(QueueState* queue, int count, uint32_t bytes, int position, int enque_kind,
-               int free_kind) {
+void PlanQueue(QueueState* queue, int count, uint32_t bytes, int position) {
   if (count < 1) ReportFatal(Fault::kBufferRule, "InitBuffer", "a queue without buffers");
   queue->count = count;
   queue->cursor = 0;
   queue->queued = 0;
   queue->first = static_cast<int>(g_core->buffers.size());
-  for (int i = 0; i < count; ++i) {
-    const int index = PlanBuffer(bytes, position, true);
-    if (queue->depth != 0) continue;
-    // In-place queues hold their event ids for good and start with all buffers free.
-    Buffer& buffer = g_core->buffers[index];
-    buffer.enque_kind = enque_kind;
-    buffer.enque_id = g_core->events.Alloc(enque_kind);
-    buffer.free_kind = free_kind;
-    buffer.free_id = g_core->events.Alloc(free_kind);
-    SetFlagOf(free_kind, buffer.free_id);
-  }
+  for (int i = 0; i < count; ++i) PlanBuffer(bytes, position, true);
   int same_position = 0;
   for (const Buffer& buffer : g_core->buffers) {
     same_position += buffer.queue && buffer.position == position;
@@ -121,10 +105,8 @@ int QueueState::Alloc(int free_kind) {
     buffer.state = Buffer::kOccupied;
     if (buffer.free_id >= 0) {
       WaitFlagOf(free_kind, buffer.free_id);
-      if (depth != 0) {
-        g_core->events.Release(free_kind, buffer.free_id);
-        buffer.free_id = -1;
-      }
+      g_core->events.Release(free_kind, buffer.free_id);
+      buffer.free_id = -1;
     }
     g_core->ForgetContents(buffer.address, buffer.address + buffer.bytes);
     return index;
@@ -140,10 +122,8 @@ void QueueState::Free(int index, int free_kind) {
            buffer.state == Buffer::kFree ? "free already" : "still in the queue");
     return;
   }
-  if (depth != 0) {
-    buffer.free_id = g_core->events.Alloc(free_kind);
-    buffer.free_kind = free_kind;
-  }
+  buffer.free_id = g_core->events.Alloc(free_kind);
+  buffer.free_kind = free_kind;
   SetFlagOf(free_kind, buffer.free_id);
   buffer.state = Buffer::kFree;
 }
@@ -157,14 +137,9 @@ void QueueState::EnQue(int index, int kind) {
     return;
   }
   buffer.state = Buffer::kQueued;
-  if (depth == 0) {
-    SetFlagOf(buffer.enque_kind, buffer.enque_id);
-    return;
-  }
   if (queued >= depth || queued >= kMaxQueueDepth) {
     ReportFatal(Fault::kQueueDeadlock, "EnQue", "more tensors than the queue's depth");
   }
-  buffer.enque_kind = kind;
   buffer.enque_id = g_core->events.Alloc(kind);
   SetFlagOf(kind, buffer.enque_id);
   waiting[queued++] = index;
@@ -176,37 +151,20 @@ int QueueState::DeQue(int kind) {
   --queued;
   for (int i = 0; i < queued; ++i) waiting[i] = waiting[i + 1];
   Buffer& buffer = g_core->buffers[index];
-  if (buffer.enque_kind != kind) {
-    Report(Fault::kQueueMisuse, "DeQue", "positions", "they differ from those of EnQue");
-  }
-  WaitFlagOf(buffer.enque_kind, buffer.enque_id);
-  g_core->events.Release(buffer.enque_kind, buffer.enque_id);
+  WaitFlagOf(kind, buffer.enque_id);
+  g_core->events.Release(kind, buffer.enque_id);
   buffer.enque_id = -1;
   buffer.state = Buffer::kDequeued;
   return index;
 }
 
-void QueueState::DeQueInPlace(int index, int kind) {
-  if (!Owns("DeQue", index)) return;
-  Buffer& buffer = g_core->buffers[index];
-  if (buffer.state != Buffer::kQueued) {
-    Report(Fault::kQueueMisuse, "DeQue", "tensor", "it is not in the queue");
-    return;
-  }
-  WaitFlagOf(kind, buffer.enque_id);
-  buffer.state = Buffer::kDequeued;
-}
-
-void CheckWindow(int buffer, uint64_t bytes, uint32_t offset) {
+void CheckWindow(int buffer, uint64_t bytes) {
   if (buffer < 0 || buffer >= static_cast<int>(g_core->buffers.size())) {
     ReportFatal(Fault::kBufferRule, "TBuf::Get", "a TBuf without InitBuffer");
   }
-  if (offset % kBlockBytes != 0) {
-    Report(Fault::kUbUnaligned, "TBuf::GetWithOffset", "offset", "%u bytes", offset);
-  }
-  if (bytes + offset > g_core->buffers[buffer].bytes) {
+  if (bytes > g_core->buffers[buffer].bytes) {
     Report(Fault::kUbOutOfRange, "TBuf::Get", "window", "%llu bytes of a buffer of %u",
-           static_cast<unsigned long long>(bytes + offset), g_core->buffers[buffer].bytes);
+           static_cast<unsigned long long>(bytes), g_core->buffers[buffer].bytes);
   }
 }
 

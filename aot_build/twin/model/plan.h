@@ -24,7 +24,6 @@ struct QueueState {
   void Free(int buffer, int free_kind);
   void EnQue(int buffer, int kind);
   int DeQue(int kind);
-  void DeQueInPlace(int buffer, int kind);
 
  private:
   bool Owns(const char* api, int buffer) const;
@@ -34,8 +33,7 @@ void StartPlan(void* pipe);
 void ResetPlan(const char* api);
 void DestroyPlan();
 int PlanBuffer(uint32_t bytes, int position, bool queue);
-void PlanQueue(QueueState* queue, int count, uint32_t bytes, int position, int enque_kind,
-               int free_kind);
+void PlanQueue(QueueState* queue, int count, uint32_t bytes, int position);
 
 // Every use of a LocalTensor passes here: its plan must be the current one, and a queue's buffer
 // must be in the kernel's hands.
@@ -50,8 +48,8 @@ inline void CheckTensor(int buffer, int plan) {
   ReportStale(buffer, plan);
 }
 
-// A TBuf window of `bytes` at `offset` must lie in its buffer.
-void CheckWindow(int buffer, uint64_t bytes, uint32_t offset);
+// A TBuf window of `bytes` must lie in its buffer.
+void CheckWindow(int buffer, uint64_t bytes);
 
 }  // namespace twin
 

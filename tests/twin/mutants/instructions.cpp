@@ -63,10 +63,6 @@ ENTRY(sub_rows, float, float,
 // Only the lanes of a bit mask.
 ENTRY(mask_bits, float, float, uint64_t mask[2] = {t.a | static_cast<uint64_t>(t.b) << 32, 0};
       Muls(out, in, 2.0f, mask, static_cast<uint8_t>(t.c), UnaryRepeatParams(1, 1, 8, 8)))
-// Counter mode: the mask is a number of elements.
-ENTRY(counter, float, float, SetMaskCount(); SetVectorMask<float, MaskMode::COUNTER>(0, t.a);
-      Adds<float, false>(out, in, 1.0f, MASK_PLACEHOLDER, 1, UnaryRepeatParams(1, 1, 8, 8));
-      SetMaskNorm(); ResetMask())
 // dst == src1 with repeat stride 0 accumulates.
 ENTRY(accumulate, float, float,
       Add(out, in, out, static_cast<uint64_t>(64), static_cast<uint8_t>(t.a),

@@ -45,38 +45,6 @@ void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const uint3
 }
 
 template <typename T>
-void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src,
-              const DataCopyParams& repeatParams) {
-  twin::CopyIn("DataCopy", twin::PlaceOf(dst), twin::WindowOf(src), sizeof(T), sizeof(T),
-               {repeatParams.blockCount, repeatParams.blockLen * twin::kBlockBytes,
-                repeatParams.srcStride * twin::kBlockBytes, repeatParams.dstStride},
-               {});
-}
-
-template <typename T>
-void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src,
-              const DataCopyParams& repeatParams) {
-  twin::CopyOut("DataCopy", twin::WindowOf(dst), twin::PlaceOf(src), sizeof(T), sizeof(T),
-                {repeatParams.blockCount, repeatParams.blockLen * twin::kBlockBytes,
-                 repeatParams.dstStride * twin::kBlockBytes, repeatParams.srcStride});
-}
-
-// Inside UB: a vector-pipe instruction.
-template <typename T>
-void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src,
-              const DataCopyParams& repeatParams) {
-  twin::CopyInside("DataCopy", twin::PlaceOf(dst), twin::PlaceOf(src), repeatParams.blockCount,
-                   repeatParams.blockLen * twin::kBlockBytes, repeatParams.srcStride,
-                   repeatParams.dstStride);
-}
-
-template <typename T>
-void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint32_t count) {
-  const uint32_t bytes = twin::WholeBlocks("DataCopy", uint64_t{count} * sizeof(T));
-  twin::CopyInside("DataCopy", twin::PlaceOf(dst), twin::PlaceOf(src), 1, bytes, 0, 0);
-}
-
-template <typename T>
 void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src,
                  const DataCopyExtParams& dataCopyParams,
                  const DataCopyPadExtParams<T>& padParams) {

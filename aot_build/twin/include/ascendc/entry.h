@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel entry finds around it: tiling data, tiling key, kernel type, workspace.
+// What a kernel entry finds around it: tiling data, kernel type, workspace.
 #ifndef TWIN_ASCENDC_ENTRY_H_
 #define TWIN_ASCENDC_ENTRY_H_
 
@@ -16,8 +16,6 @@
 #define GET_TILING_DATA_WITH_STRUCT(tiling_struct, tiling_data, tiling_arg) \
   tiling_struct tiling_data;                                                \
   twin::LoadTiling(&tiling_data, sizeof(tiling_struct), tiling_arg)
-
-#define TILING_KEY_IS(k) (twin::g_machine.options.tiling_key == (k))
 
 #define KERNEL_TASK_TYPE_DEFAULT(value) twin::g_machine.kernel_type = (value)
 

@@ -16,7 +16,7 @@ namespace twin {
 constexpr uint32_t kRepeatBytes = 256;
 constexpr uint32_t kMaxRepeats = 255;
 
-// Which lanes an instruction works on. In counter mode `tail` lanes of the last repeat are left.
+// Which lanes an instruction works on. A count leaves `tail` lanes for the last repeat.
 struct Lanes {
   uint32_t per_repeat = 64;
   uint32_t repeats = 0;
@@ -58,17 +58,48 @@ View MakeView(const char* name, const AscendC::LocalTensor<T>& tensor, uint32_t 
   return {name, tensor.TwinAddress(), tensor.TwinBytes(), sizeof(T), block_stride, repeat_stride};
 }
 
-// The three ways to say which lanes work; each checks the instruction's limits.
+// The three ways to say which lanes work: a number of elements, the first lanes of each repeat, a
+// bit for each lane. Each checks the instruction's limits; false: there is nothing to do.
 // `lane_bytes` is the size of the widest operand's element.
 bool LanesOfCount(const char* api, uint32_t lane_bytes, int64_t count, Lanes* lanes);
+bool LanesOfPrefix(const char* api, uint32_t lane_bytes, uint64_t mask, uint64_t repeats,
+                   Lanes* lanes);
+bool LanesOfPattern(const char* api, uint32_t lane_bytes, const uint64_t mask[], uint64_t repeats,
+                    Lanes* lanes);
+
+// isSetMask = false takes the lanes from the mask register, which the twin does not model.
+template <bool kSetMask>
 bool LanesOfMask(const char* api, uint32_t lane_bytes, uint64_t mask, uint64_t repeats,
-                 bool set_mask, Lanes* lanes);
+                 Lanes* lanes) {
+  static_assert(kSetMask, "the twin has no mask register");
+  return LanesOfPrefix(api, lane_bytes, mask, repeats, lanes);
+}
+template <bool kSetMask>
 bool LanesOfBits(const char* api, uint32_t lane_bytes, const uint64_t mask[], uint64_t repeats,
-                 bool set_mask, Lanes* lanes);
+                 Lanes* lanes) {
+  static_assert(kSetMask, "the twin has no mask register");
+  return LanesOfPattern(api, lane_bytes, mask, repeats, lanes);
+}
 
 // Alignment, bounds, "was it written" and hazards of all lanes of an operand.
 bool TouchView(const char* api, const View& view, const Lanes& lanes, bool write,
                const Stamp& stamp);
+
+// A dense operand of `bytes` bytes.
+template <typename T>
+bool TouchDense(const char* api, const char* name, const AscendC::LocalTensor<T>& tensor,
+                uint64_t bytes, bool write, const Stamp& stamp) {
+  const uint32_t address = tensor.TwinAddress();
+  if (address % kBlockBytes != 0) {
+    Report(Fault::kUbUnaligned, api, name, "%s", g_core->Describe(address).c_str());
+    return false;
+  }
+  if (!InTensor(api, name, address, bytes, tensor.TwinBytes())) return false;
+  if (g_core->checks) {
+    TouchRange(api, name, address, static_cast<uint32_t>(bytes), write, stamp);
+  }
+  return true;
+}
 
 // Source and destination must be the same place or apart, see ascend_design 1.3. `accumulates`:
 // the destination may be reread with repeat stride 0.

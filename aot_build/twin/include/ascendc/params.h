@@ -49,35 +49,6 @@ struct BrcbRepeatParams {
   uint16_t dstBlkStride = 1;
 };
 
-enum class GatherMaskMode : uint8_t { VERSION_V1 = 0, VERSION_V2 = 1 };
-const GatherMaskMode defaultGatherMaskMode = GatherMaskMode::VERSION_V2;
-
-struct GatherMaskParams {
-  GatherMaskParams() {}
-  GatherMaskParams(const uint8_t src0BlockStrideIn, const uint16_t repeatTimesIn,
-                   const uint16_t src0RepeatStrideIn, const uint8_t src1RepeatStrideIn)
-      : src0BlockStride(src0BlockStrideIn),
-        repeatTimes(repeatTimesIn),
-        src0RepeatStride(src0RepeatStrideIn),
-        src1RepeatStride(src1RepeatStrideIn) {}
-  uint8_t src0BlockStride = 1;
-  uint16_t repeatTimes = 0;
-  uint16_t src0RepeatStride = 8;
-  uint8_t src1RepeatStride = 8;
-};
-
-// blockLen and gaps in 32-byte blocks.
-struct DataCopyParams {
-  DataCopyParams() {}
-  DataCopyParams(const uint16_t count, const uint16_t len, const uint16_t srcStrideIn,
-                 const uint16_t dstStrideIn)
-      : blockCount(count), blockLen(len), srcStride(srcStrideIn), dstStride(dstStrideIn) {}
-  uint16_t blockCount = 1;
-  uint16_t blockLen = 0;
-  uint16_t srcStride = 0;
-  uint16_t dstStride = 0;
-};
-
 // blockLen in bytes; the gap in bytes on the GM side and in 32-byte blocks on the UB side.
 struct DataCopyExtParams {
   DataCopyExtParams() {}

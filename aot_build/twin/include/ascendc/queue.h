@@ -30,6 +30,7 @@ constexpr HardEvent QueueEvent(TPosition src, TPosition dst, bool forward) {
 
 template <TPosition src, TPosition dst, int32_t depth, auto mask = 0>
 class TQueBind {
+  static_assert(depth > 0, "queues of depth 0, for work in place, are not modelled");
   static_assert(src == TPosition::GM || IsUb(src), "a vector core has UB and GM only");
   static_assert(dst == TPosition::GM || IsUb(dst), "a vector core has UB and GM only");
   static_assert(src != TPosition::GM || dst != TPosition::GM, "one end of a queue is in UB");
@@ -43,13 +44,7 @@ class TQueBind {
 
   template <typename T>
   LocalTensor<T> AllocTensor() {
-    static_assert(depth != 0, "a queue of depth 0 allocates with AllocTensor(LocalTensor<T>&)");
     return Tensor<T>(state_.Alloc(freeEvent()));
-  }
-  template <typename T>
-  void AllocTensor(LocalTensor<T>& tensor) {
-    static_assert(depth == 0, "only a queue of depth 0 allocates in place");
-    tensor = Tensor<T>(state_.Alloc(freeEvent()));
   }
 
   template <typename T>
@@ -62,29 +57,10 @@ class TQueBind {
     state_.EnQue(tensor.TwinBuffer(), static_cast<int>(enQueEvt));
     return true;
   }
-  // For data that changes its role on the way, as with in-place queues.
-  template <TPosition srcUserPos, TPosition dstUserPos, typename T>
-  bool EnQue(const LocalTensor<T>& tensor) {
-    static_assert(depth != 0, "a queue of depth 0 has no user positions");
-    static_assert(srcUserPos != dstUserPos, "source and destination cannot be the same");
-    state_.EnQue(tensor.TwinBuffer(), static_cast<int>(QueueEvent(srcUserPos, dstUserPos, true)));
-    return true;
-  }
 
   template <typename T>
   LocalTensor<T> DeQue() {
-    static_assert(depth != 0, "a queue of depth 0 takes out with DeQue(LocalTensor<T>&)");
     return Tensor<T>(state_.DeQue(static_cast<int>(enQueEvt)));
-  }
-  template <typename T>
-  void DeQue(LocalTensor<T>& tensor) {
-    static_assert(depth == 0, "only a queue of depth 0 takes out in place");
-    state_.DeQueInPlace(tensor.TwinBuffer(), static_cast<int>(enQueEvt));
-  }
-  template <TPosition srcUserPos, TPosition dstUserPos, typename T>
-  LocalTensor<T> DeQue() {
-    static_assert(depth != 0, "a queue of depth 0 has no user positions");
-    return Tensor<T>(state_.DeQue(static_cast<int>(QueueEvent(srcUserPos, dstUserPos, true))));
   }
 
  private:
@@ -119,19 +95,15 @@ class TBuf {
  public:
   template <typename T>
   LocalTensor<T> Get() {
-    return GetWithOffset<T>(bytes_ / sizeof(T), 0);
+    return Get<T>(bytes_ / sizeof(T));
   }
   template <typename T>
   LocalTensor<T> Get(uint32_t len) {
-    return GetWithOffset<T>(len, 0);
-  }
-  template <typename T>
-  LocalTensor<T> GetWithOffset(uint32_t size, uint32_t bufOffset) {
-    twin::CheckWindow(buffer_, static_cast<uint64_t>(size) * sizeof(T), bufOffset);
+    const uint64_t bytes = static_cast<uint64_t>(len) * sizeof(T);
+    twin::CheckWindow(buffer_, bytes);
     LocalTensor<T> tensor;
-    tensor.Bind(buffer_, twin::g_core->plan, pos,
-                twin::g_core->buffers[buffer_].address + bufOffset,
-                static_cast<uint32_t>(size * sizeof(T)));
+    tensor.Bind(buffer_, twin::g_core->plan, pos, twin::g_core->buffers[buffer_].address,
+                static_cast<uint32_t>(bytes));
     return tensor;
   }
 
@@ -145,7 +117,7 @@ class TBuf {
 class TPipe {
  public:
   TPipe() { twin::StartPlan(this); }
-  ~TPipe() noexcept(false) { Destroy(); }
+  ~TPipe() noexcept(false) { twin::DestroyPlan(); }
   TPipe(const TPipe&) = delete;
   TPipe& operator=(const TPipe&) = delete;
 
@@ -153,8 +125,7 @@ class TPipe {
   bool InitBuffer(T& que, uint8_t num, uint32_t len) {
     static_assert(T::isTQue, "a TBuf has one buffer: InitBuffer(buf, len)");
     que.state_.depth = T::queDepth;
-    twin::PlanQueue(&que.state_, num, len, static_cast<int>(T::position),
-                    static_cast<int>(T::enQueEvt), static_cast<int>(T::freeBufEvt));
+    twin::PlanQueue(&que.state_, num, len, static_cast<int>(T::position));
     return true;
   }
   template <TPosition pos>
@@ -172,10 +143,6 @@ class TPipe {
   void ReleaseEventID(TEventID id) {
     twin::g_core->events.Release(static_cast<int>(evt), id);
   }
-  template <HardEvent evt>
-  TEventID FetchEventID() {
-    return FetchEventID(evt);
-  }
   TEventID FetchEventID(HardEvent evt) {
     return static_cast<TEventID>(twin::g_core->events.Fetch(static_cast<int>(evt)));
   }
@@ -183,7 +150,6 @@ class TPipe {
   // Waits until the buffers that are free are really free. No barrier: what pipes still do with
   // TBufs goes on.
   void Reset() { twin::ResetPlan("TPipe::Reset"); }
-  void Destroy() { twin::DestroyPlan(); }
 };
 
 }  // namespace AscendC

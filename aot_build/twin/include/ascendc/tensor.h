@@ -47,9 +47,6 @@ class LocalTensor {
     return result;
   }
 
-  uint32_t GetSize() const { return bytes_ / sizeof(T); }
-  int32_t GetPosition() const { return static_cast<int32_t>(position_); }
-
   // The twin's own view; kernels have no use for it.
   void Bind(int buffer, int plan, TPosition position, uint32_t address, uint32_t bytes) {
     buffer_ = buffer;
@@ -89,14 +86,12 @@ class GlobalTensor {
   void SetGlobalBuffer(__gm__ T* buffer, uint64_t bufferSize) {
     place_ = twin::FindGm(buffer);
     limit_ = place_.offset + bufferSize * sizeof(T);
-    bufferSize_ = bufferSize;
   }
 
   // Without a size only the tensor itself bounds the accesses.
   void SetGlobalBuffer(__gm__ T* buffer) {
     place_ = twin::FindGm(buffer);
     limit_ = ~0ull;
-    bufferSize_ = 0;
   }
 
   T GetValue(const uint64_t offset) const {
@@ -112,19 +107,8 @@ class GlobalTensor {
     return result;
   }
 
-  uint64_t GetSize() const { return bufferSize_; }
-
-  // A hint for the L2 cache: no effect on values.
-  template <CacheRwMode rwMode = CacheRwMode::RW>
-  void SetL2CacheHint(CacheMode mode) {
-    cacheMode_ = mode;
-  }
-
   const twin::GmPlace& TwinPlace() const { return place_; }
   uint64_t TwinLimit() const { return limit_; }
-
-  uint64_t bufferSize_ = 0;
-  CacheMode cacheMode_ = CacheMode::CACHE_MODE_NORMAL;
 
  private:
   twin::GmPlace place_;

@@ -149,33 +149,12 @@ enum class RoundMode : uint8_t {
   CAST_TRUNC,
   CAST_ODD
 };
-enum class CMPMODE : uint8_t { LT = 0, GT, EQ, LE, GE, NE };
-enum class SELMODE : uint8_t {
-  VSEL_CMPMASK_SPR = 0,
-  VSEL_TENSOR_SCALAR_MODE,
-  VSEL_TENSOR_TENSOR_MODE
-};
 enum class ReduceOrder : uint8_t {
   ORDER_VALUE_INDEX = 0,
   ORDER_INDEX_VALUE,
   ORDER_ONLY_VALUE,
   ORDER_ONLY_INDEX
 };
-enum class MaskMode : uint8_t { NORMAL = 0, COUNTER };
-enum class CacheMode : uint8_t {
-  CACHE_MODE_DISABLE = 0,
-  CACHE_MODE_NORMAL = 1,
-  CACHE_MODE_LAST = 2,
-  CACHE_MODE_PERSISTENT = 4
-};
-enum class CacheRwMode : uint8_t { READ = 1, WRITE = 2, RW = 3 };
-enum class CacheLine : uint64_t { SINGLE_CACHE_LINE = 0, ENTIRE_DATA_CACHE };
-enum class DcciDst : uint64_t { CACHELINE_ALL = 0, CACHELINE_UB, CACHELINE_OUT, CACHELINE_ATOMIC };
-
-constexpr uint64_t MASK_PLACEHOLDER = 0;
-
-inline float ToFloat(const bfloat16_t& value) { return bfloat16_t::ToFloat(value.bits); }
-inline bfloat16_t ToBfloat16(const float& value) { return {bfloat16_t::FromFloat(value)}; }
 
 }  // namespace AscendC
 

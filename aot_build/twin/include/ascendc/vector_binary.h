@@ -73,7 +73,7 @@ namespace AscendC {
             uint64_t mask[], const uint8_t repeatTime, const BinaryRepeatParams& repeatParams) { \
     static_assert(twin::kArithmetic<T>, "data_type: " #Name " has no such type on Atlas A2");    \
     twin::Lanes lanes;                                                                           \
-    if (!twin::LanesOfBits(#Name, sizeof(T), mask, repeatTime, isSetMask, &lanes)) return;       \
+    if (!twin::LanesOfBits<isSetMask>(#Name, sizeof(T), mask, repeatTime, &lanes)) return;       \
     twin::Binary(twin::Op::k##Name, lanes, dst, src0, src1, repeatParams,                        \
                  [](T a, T b) -> T { return EXPRESSION; });                                      \
   }                                                                                              \
@@ -82,7 +82,7 @@ namespace AscendC {
             uint64_t mask, const uint8_t repeatTime, const BinaryRepeatParams& repeatParams) {   \
     static_assert(twin::kArithmetic<T>, "data_type: " #Name " has no such type on Atlas A2");    \
     twin::Lanes lanes;                                                                           \
-    if (!twin::LanesOfMask(#Name, sizeof(T), mask, repeatTime, isSetMask, &lanes)) return;       \
+    if (!twin::LanesOfMask<isSetMask>(#Name, sizeof(T), mask, repeatTime, &lanes)) return;       \
     twin::Binary(twin::Op::k##Name, lanes, dst, src0, src1, repeatParams,                        \
                  [](T a, T b) -> T { return EXPRESSION; });                                      \
   }                                                                                              \
@@ -109,7 +109,7 @@ TWIN_BINARY(Min, twin::MinOf<T>(a, b))
             uint64_t mask[], const uint8_t repeatTime, const UnaryRepeatParams& repeatParams) { \
     static_assert(twin::kArithmetic<T>, "data_type: " #Name " has no such type on Atlas A2");   \
     twin::Lanes lanes;                                                                          \
-    if (!twin::LanesOfBits(#Name, sizeof(T), mask, repeatTime, isSetMask, &lanes)) return;      \
+    if (!twin::LanesOfBits<isSetMask>(#Name, sizeof(T), mask, repeatTime, &lanes)) return;      \
     const T b = scalarValue;                                                                    \
     twin::BinaryScalar(twin::Op::k##Name, lanes, dst, src, repeatParams,                        \
                        [b](T a) -> T { return EXPRESSION; });                                   \
@@ -119,7 +119,7 @@ TWIN_BINARY(Min, twin::MinOf<T>(a, b))
             uint64_t mask, const uint8_t repeatTime, const UnaryRepeatParams& repeatParams) {   \
     static_assert(twin::kArithmetic<T>, "data_type: " #Name " has no such type on Atlas A2");   \
     twin::Lanes lanes;                                                                          \
-    if (!twin::LanesOfMask(#Name, sizeof(T), mask, repeatTime, isSetMask, &lanes)) return;      \
+    if (!twin::LanesOfMask<isSetMask>(#Name, sizeof(T), mask, repeatTime, &lanes)) return;      \
     const T b = scalarValue;                                                                    \
     twin::BinaryScalar(twin::Op::k##Name, lanes, dst, src, repeatParams,                        \
                        [b](T a) -> T { return EXPRESSION; });                                   \

@@ -132,7 +132,7 @@ template <typename T, typename U, bool isSetMask = true>
 void Cast(const LocalTensor<T>& dst, const LocalTensor<U>& src, const RoundMode& roundMode,
           const uint64_t mask[], const uint8_t repeatTime, const UnaryRepeatParams& repeatParams) {
   twin::Lanes lanes;
-  if (!twin::LanesOfBits("Cast", twin::WiderOf<T, U>(), mask, repeatTime, isSetMask, &lanes))
+  if (!twin::LanesOfBits<isSetMask>("Cast", twin::WiderOf<T, U>(), mask, repeatTime, &lanes))
     return;
   twin::CastLanes(lanes, dst, src, roundMode, repeatParams);
 }
@@ -141,7 +141,7 @@ template <typename T, typename U, bool isSetMask = true>
 void Cast(const LocalTensor<T>& dst, const LocalTensor<U>& src, const RoundMode& roundMode,
           const uint64_t mask, const uint8_t repeatTime, const UnaryRepeatParams& repeatParams) {
   twin::Lanes lanes;
-  if (!twin::LanesOfMask("Cast", twin::WiderOf<T, U>(), mask, repeatTime, isSetMask, &lanes))
+  if (!twin::LanesOfMask<isSetMask>("Cast", twin::WiderOf<T, U>(), mask, repeatTime, &lanes))
     return;
   twin::CastLanes(lanes, dst, src, roundMode, repeatParams);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instructions that move lanes: Duplicate, CreateVecIndex, Brcb, Gather, GatherMask.
+// Instructions that move lanes: Duplicate, CreateVecIndex, Brcb, Gather.
 #ifndef TWIN_ASCENDC_VECTOR_MOVE_H_
 #define TWIN_ASCENDC_VECTOR_MOVE_H_
 
@@ -10,7 +10,7 @@
 #include "ascendc/params.h"
 #include "ascendc/tensor.h"
 #include "ascendc/types.h"
-#include "ascendc/vector_compare.h"
+#include "ascendc/vector_binary.h"
 
 namespace twin {
 
@@ -36,7 +36,7 @@ void Duplicate(const LocalTensor<T>& dst, const T& scalarValue, uint64_t mask,
                const uint8_t dstRepeatStride) {
   static_assert(twin::kMovable<T>, "data_type: Duplicate works on 16 and 32 bits");
   twin::Lanes lanes;
-  if (!twin::LanesOfMask("Duplicate", sizeof(T), mask, repeatTime, isSetMask, &lanes)) return;
+  if (!twin::LanesOfMask<isSetMask>("Duplicate", sizeof(T), mask, repeatTime, &lanes)) return;
   twin::Fill(lanes, twin::MakeView("dst", dst, dstBlockStride, dstRepeatStride), T(scalarValue));
 }
 
@@ -46,7 +46,7 @@ void Duplicate(const LocalTensor<T>& dst, const T& scalarValue, uint64_t mask[],
                const uint8_t dstRepeatStride) {
   static_assert(twin::kMovable<T>, "data_type: Duplicate works on 16 and 32 bits");
   twin::Lanes lanes;
-  if (!twin::LanesOfBits("Duplicate", sizeof(T), mask, repeatTime, isSetMask, &lanes)) return;
+  if (!twin::LanesOfBits<isSetMask>("Duplicate", sizeof(T), mask, repeatTime, &lanes)) return;
   twin::Fill(lanes, twin::MakeView("dst", dst, dstBlockStride, dstRepeatStride), T(scalarValue));
 }
 
@@ -63,7 +63,6 @@ void Duplicate(const LocalTensor<T>& dst, const T& scalarValue, const int32_t& c
 template <typename T>
 void CreateVecIndex(LocalTensor<T> dst, const T& firstValue, uint32_t count) {
   static_assert(twin::kArithmetic<T>, "data_type: half, float, int16 and int32");
-  twin::g_core->mask.Reset();
   if (count == 0) return;
   twin::BarrierOf(twin::kPipeV);
   const int event = static_cast<int>(HardEvent::S_V);
@@ -89,7 +88,6 @@ template <typename T>
 void Brcb(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint8_t repeatTime,
           const BrcbRepeatParams& repeatParams) {
   static_assert(twin::kMovable<T>, "data_type: Brcb works on 16 and 32 bits");
-  twin::g_core->mask.Reset();
   if (repeatTime == 0) return;
   constexpr uint32_t kBlocks = 8;
   twin::Lanes lanes;
@@ -159,48 +157,6 @@ void Gather(const LocalTensor<T>& dst, const LocalTensor<T>& src,
       twin::Ub<T>(ub, d)[i] = *twin::Ub<T>(ub, static_cast<uint32_t>(s + at));
     }
   });
-}
-
-// Packs the elements whose bit in the pattern is set. Only counter mode (reduceMode, one repeat)
-// with a dense pattern is modelled.
-template <typename T, typename U, GatherMaskMode mode = defaultGatherMaskMode>
-void GatherMask(const LocalTensor<T>& dst, const LocalTensor<T>& src0,
-                const LocalTensor<U>& src1Pattern, const bool reduceMode, const uint32_t mask,
-                const GatherMaskParams& gatherMaskParams, uint64_t& rsvdCnt) {
-  static_assert(twin::kMovable<T> && sizeof(T) == sizeof(U) && std::is_unsigned<U>::value,
-                "data_type: 16-bit data with a uint16 pattern, 32-bit data with a uint32 pattern");
-  twin::g_core->mask.Reset();
-  rsvdCnt = 0;
-  if (!reduceMode || gatherMaskParams.repeatTimes != 1 || gatherMaskParams.src0BlockStride != 1 ||
-      mask == 0) {
-    twin::Report(twin::Fault::kMaskLimit, "GatherMask", "reduceMode",
-                 "the twin knows one dense repeat in counter mode");
-    return;
-  }
-  const twin::Stamp stamp = twin::g_core->clocks.Issue(twin::kPipeV);
-  twin::g_core->counters.Vector(twin::Op::kGatherMask,
-                                (mask * sizeof(T) + twin::kRepeatBytes - 1) / twin::kRepeatBytes);
-  const uint32_t bits = sizeof(U) * 8;
-  if (!twin::TouchDense("GatherMask", "src0", src0, mask * sizeof(T), false, stamp) ||
-      !twin::TouchDense("GatherMask", "src1Pattern", src1Pattern,
-                        (mask + bits - 1) / bits * sizeof(U), false, stamp)) {
-    return;
-  }
-  uint8_t* ub = twin::g_core->ub;
-  const uint32_t d = dst.TwinAddress(), s = src0.TwinAddress(), p = src1Pattern.TwinAddress();
-  // rsvdCnt comes back through a register: the call waits for the vector pipe.
-  if (twin::g_core->schedule.deferred) twin::g_core->schedule.DrainAll();
-  uint32_t kept = 0;
-  for (uint32_t i = 0; i < mask; ++i) kept += twin::Ub<U>(ub, p)[i / bits] >> (i % bits) & 1;
-  rsvdCnt = kept;
-  if (kept == 0 || !twin::TouchDense("GatherMask", "dst", dst, kept * sizeof(T), true, stamp)) {
-    return;
-  }
-  uint32_t out = 0;
-  for (uint32_t i = 0; i < mask; ++i) {
-    if ((twin::Ub<U>(ub, p)[i / bits] >> (i % bits) & 1) == 0) continue;
-    twin::Ub<T>(ub, d)[out++] = twin::Ub<T>(ub, s)[i];
-  }
 }
 
 }  // namespace AscendC

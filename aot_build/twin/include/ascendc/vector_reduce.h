@@ -112,8 +112,8 @@ void WholeReduceMax(const LocalTensor<T>& dst, const LocalTensor<T>& src, const 
                     ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX) {
   static_assert(twin::kFloating<T>, "data_type: WholeReduceMax works on half and float");
   twin::Lanes lanes;
-  if (!twin::LanesOfMask("WholeReduceMax", sizeof(T), static_cast<uint64_t>(mask),
-                         static_cast<uint64_t>(repeatTime), isSetMask, &lanes) ||
+  if (!twin::LanesOfMask<isSetMask>("WholeReduceMax", sizeof(T), static_cast<uint64_t>(mask),
+                                    static_cast<uint64_t>(repeatTime), &lanes) ||
       !twin::CheckStrides("WholeReduceMax", dstRepStride, srcBlkStride, srcRepStride)) {
     return;
   }
@@ -136,8 +136,8 @@ void WholeReduceSum(const LocalTensor<U>& dst, const LocalTensor<T>& src, const 
   static_assert(twin::kFloating<T> && std::is_same<T, U>::value,
                 "data_type: WholeReduceSum works on half and float");
   twin::Lanes lanes;
-  if (!twin::LanesOfMask("WholeReduceSum", sizeof(T), static_cast<uint64_t>(mask),
-                         static_cast<uint64_t>(repeatTime), isSetMask, &lanes) ||
+  if (!twin::LanesOfMask<isSetMask>("WholeReduceSum", sizeof(T), static_cast<uint64_t>(mask),
+                                    static_cast<uint64_t>(repeatTime), &lanes) ||
       !twin::CheckStrides("WholeReduceSum", dstRepStride, srcBlkStride, srcRepStride)) {
     return;
   }
@@ -155,8 +155,8 @@ void BlockReduceMax(const LocalTensor<T>& dst, const LocalTensor<T>& src, const 
                     const int32_t srcRepStride) {
   static_assert(twin::kFloating<T>, "data_type: BlockReduceMax works on half and float");
   twin::Lanes lanes;
-  if (!twin::LanesOfMask("BlockReduceMax", sizeof(T), static_cast<uint64_t>(mask),
-                         static_cast<uint64_t>(repeatTime), isSetMask, &lanes) ||
+  if (!twin::LanesOfMask<isSetMask>("BlockReduceMax", sizeof(T), static_cast<uint64_t>(mask),
+                                    static_cast<uint64_t>(repeatTime), &lanes) ||
       !twin::CheckStrides("BlockReduceMax", dstRepStride, srcBlkStride, srcRepStride)) {
     return;
   }
@@ -173,8 +173,8 @@ void BlockReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const 
                     const int32_t srcRepStride) {
   static_assert(twin::kFloating<T>, "data_type: BlockReduceSum works on half and float");
   twin::Lanes lanes;
-  if (!twin::LanesOfMask("BlockReduceSum", sizeof(T), static_cast<uint64_t>(mask),
-                         static_cast<uint64_t>(repeatTime), isSetMask, &lanes) ||
+  if (!twin::LanesOfMask<isSetMask>("BlockReduceSum", sizeof(T), static_cast<uint64_t>(mask),
+                                    static_cast<uint64_t>(repeatTime), &lanes) ||
       !twin::CheckStrides("BlockReduceSum", dstRepStride, srcBlkStride, srcRepStride)) {
     return;
   }

@@ -41,7 +41,7 @@ namespace AscendC {
             const uint8_t repeatTime, const UnaryRepeatParams& repeatParams) {               \
     static_assert(twin::kFloating<T>, "data_type: " #Name " works on half and float");       \
     twin::Lanes lanes;                                                                       \
-    if (!twin::LanesOfBits(#Name, sizeof(T), mask, repeatTime, isSetMask, &lanes)) return;   \
+    if (!twin::LanesOfBits<isSetMask>(#Name, sizeof(T), mask, repeatTime, &lanes)) return;   \
     const int noise = static_cast<int>(twin::g_machine.options.ulp_noise);                   \
     twin::BinaryScalar(twin::Op::k##Name, lanes, dst, src, repeatParams, [noise](T a) -> T { \
       (void)noise;                                                                           \
@@ -53,7 +53,7 @@ namespace AscendC {
             const uint8_t repeatTime, const UnaryRepeatParams& repeatParams) {               \
     static_assert(twin::kFloating<T>, "data_type: " #Name " works on half and float");       \
     twin::Lanes lanes;                                                                       \
-    if (!twin::LanesOfMask(#Name, sizeof(T), mask, repeatTime, isSetMask, &lanes)) return;   \
+    if (!twin::LanesOfMask<isSetMask>(#Name, sizeof(T), mask, repeatTime, &lanes)) return;   \
     const int noise = static_cast<int>(twin::g_machine.options.ulp_noise);                   \
     twin::BinaryScalar(twin::Op::k##Name, lanes, dst, src, repeatParams, [noise](T a) -> T { \
       (void)noise;                                                                           \
