@@ -86,8 +86,8 @@ def check_joiner(joiner, joiner_type):
 
 def rows_within(memory_budget, V, J):
     """How many rows may be in flight, in float32: each has logits and their gradient, V values, and
-    the hidden vector, its gradient and the steps to them, J values."""
-    row_bytes = 4 * (2 * V + 5 * J)
+    eight vectors of J: the two that are added, their sum, hidden, its gradient, the way to it."""
+    row_bytes = 4 * (2 * V + 8 * J)
     rows = _bytes(memory_budget) // row_bytes
     if rows < 1:
         expected = f"at least {row_bytes} bytes, which one row of {V} classes takes"

@@ -35,7 +35,7 @@ MODES = ("pynative", "jit", "graph", "graph_dynamic")
 
 def budget(rows, V):
     """Bytes for this many rows in flight."""
-    return 4 * (2 * V + 5 * J) * rows
+    return 4 * (2 * V + 8 * J) * rows
 
 
 def joiner_of(V, activation="tanh", seed=0):
@@ -221,7 +221,7 @@ def refused(error, match, **changes):
 )
 def test_memory_budget(budget, bytes_):
     chunk_rows = JoinerRNNTLoss(joiner_of(11), budget).phases.chunk_rows
-    assert chunk_rows == bytes_ // (4 * (2 * 11 + 5 * J))
+    assert chunk_rows == bytes_ // (4 * (2 * 11 + 8 * J))
 
 
 @pytest.mark.parametrize("budget", ["256", "MB", "-1MB", "1mb", "1 TB", "", "1e3MB"])
@@ -233,7 +233,7 @@ def test_refusals():
     wrong = joiner_batch(LENGTHS, 11)
     refused(TypeError, "'joiner' must be a PackedJoiner, but got Dense", joiner=nn.Dense(2, 2))
     refused(TypeError, "'memory_budget' must be a str or an int, but got float", memory_budget=1e9)
-    refused(ValueError, "'memory_budget' must be at least 248 bytes.* got 247", memory_budget=247)
+    refused(ValueError, "'memory_budget' must be at least 344 bytes.* got 343", memory_budget=343)
     refused(ValueError, r"'blank' must be in \[-11, 11\).* got 11", blank=11)
     refused(ValueError, "'reduction' must be one of", reduction="max")
     refused(TypeError, "'encoder_out' must be a Tensor of one of", encoder_out=wrong[2])
