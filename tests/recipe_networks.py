@@ -21,7 +21,6 @@ NETWORK = [
 ]
 CORPUS = [
     "data.train_utterances=16",
-    "data.train_phrases=0",
     "data.heldout_utterances=2",
     "data.buckets=1",
     "decode.batch_size=2",

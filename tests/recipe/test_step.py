@@ -118,6 +118,8 @@ def test_dropout_follows_from_seed_epoch_and_step_on_any_number_of_ranks():
 
 
 def test_the_chunked_joiner_loss_trains_the_same():
-    results = [trainer(*more)[1]([random_batch()], 0, 0) for more in ([], ["train.memory_budget=1MB"])]
+    results = [
+        trainer(*more)[1]([random_batch()], 0, 0) for more in ([], ["train.memory_budget=1MB"])
+    ]
     assert results[0].loss == pytest.approx(results[1].loss, rel=TOLERANCE["recipe_update"])
     assert results[0].norm == pytest.approx(results[1].norm, rel=1e-3), "CPU's tanh gradient"

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The exported files, loaded again, decode as the model does."""
+
+import mindspore as ms
+import numpy as np
+import pytest
+from recipe_networks import network, random_features
+
+from mindspore_rnnt.recipe import checkpoint, decode, export
+from mindspore_rnnt.recipe.features import Cmvn
+from mindspore_rnnt.recipe.streaming import StreamingDecoder
+from mindspore_rnnt.recipe.text import Vocabulary
+
+KINDS = [
+    [],
+    ["model.predictor=lstm", "model.subsampling=conv2d", "model.left_chunks=2"],
+    ["model.chunk_size=-1"],
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_exported_files_decode_as_the_model(kind, tmp_path):
+    settings, model = network("decode.max_symbols=2", *kind)
+    checkpoint.start_run(tmp_path, settings, Vocabulary("甲乙丙丁戊己"), Cmvn([0.0], [1.0]))
+    values = [{"name": item.name, "data": item} for item in model.get_parameters()]
+    ms.save_checkpoint(values, str(tmp_path / "model.ckpt"))
+    folder = export.run(tmp_path, tmp_path / "export")
+
+    ms.set_seed(99)  # what is loaded must not lean on weights made anew
+    exported, loaded, vocabulary, _ = export.load(folder)
+    original = checkpoint.load_run(tmp_path)[0]
+    assert loaded.to_dict() == settings.to_dict() and vocabulary.characters[0] == "甲"
+    for batch, frames in ((2, 80), (1, 48)):
+        features, lengths = random_features(batch, frames), np.array([frames, 37][:batch])
+        for method in (decode.greedy, decode.beam):
+            ours = method(exported, features, lengths, max_symbols=2)
+            assert ours == method(original, features, lengths, max_symbols=2)
+            assert sum(len(ids) for ids, _ in ours) > 0
+    if settings.model.chunk_size > 0:
+        streams = [StreamingDecoder(item, settings) for item in (exported, original)]
+        features = random_features(1, 250)[0]
+        found = [item.accept(features) + item.finish() for item in streams]
+        assert found[0] == found[1] and len(found[0]) > 0

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A whole run: what it leaves, and that one killed at any moment goes on as if nothing had been."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import mindspore as ms
+import numpy as np
+import pytest
+from recipe_networks import CORPUS, NETWORK
+
+from mindspore_rnnt.recipe import checkpoint, config, train
+
+OVERRIDES = [
+    *NETWORK,
+    *CORPUS,
+    "model.dropout=0.1",
+    "train.epochs=3",
+    "train.save_every=3",
+    "train.keep_last=2",
+    "train.average=2",
+    "train.evaluate_every=2",
+]
+
+
+def settings(folder, *more):
+    return config.load(None, [*OVERRIDES, f"train.output={folder}", *more])
+
+
+def rows(path):
+    with path.open(encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
+
+
+def without_time(history):
+    return [{k: v for k, v in row.items() if k != "seconds"} for row in history]
+
+
+@pytest.fixture(scope="module")
+def straight(tmp_path_factory):
+    """A run that is never stopped: its folder and history."""
+    folder = tmp_path_factory.mktemp("straight")
+    return folder, train.run(settings(folder))
+
+
+def test_a_run_leaves_all_that_is_needed(straight):
+    folder, history = straight
+    assert [row["epoch"] for row in history] == [0, 1, 2]
+    assert [row["cer"] is None for row in history] == [True, False, True]
+    assert history[-1]["loss"] < history[0]["loss"]
+    assert [int(row["update"]) for row in rows(folder / "steps.csv")] == list(range(1, 13))
+    assert len(rows(folder / "epochs.csv")) == 3
+    assert (folder / "curves.png").stat().st_size > 1000
+    saved = {item.name for item in (folder / "checkpoints").iterdir()}
+    assert saved == {"step-0000009.ckpt", "step-0000012.ckpt", "best.ckpt"}
+
+
+def test_the_weights_to_use_are_the_mean_of_the_last(straight):
+    folder, _ = straight
+    recogniser, _, vocabulary, _ = checkpoint.load_run(folder)
+    last = [ms.load_checkpoint(str(item)) for item in sorted(folder.glob("checkpoints/step-*"))]
+    assert len(vocabulary) == 56
+    for parameter in recogniser.model.get_parameters():
+        expected = np.mean([item[parameter.name].asnumpy() for item in last], axis=0)
+        assert np.array_equal(parameter.asnumpy(), expected), parameter.name
+
+
+@pytest.mark.parametrize("kill_after", [5, 8])
+def test_killed_and_resumed_is_never_killed(straight, tmp_path, kill_after):
+    folder, history = straight
+    code = "from mindspore_rnnt.recipe import config, train; import sys; "
+    code += "train.run(config.load(sys.argv[1]))"
+    config.save(settings(tmp_path), tmp_path / "run.yaml")
+    worker = subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path / "run.yaml")],
+        cwd=tmp_path,
+        stderr=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+    )
+    steps = tmp_path / "steps.csv"
+    while worker.poll() is None and not (steps.is_file() and len(rows(steps)) >= kill_after):
+        time.sleep(0.01)
+    assert worker.poll() is None, "it ended by itself"
+    os.kill(worker.pid, signal.SIGKILL)
+    worker.wait()
+    known = len(rows(steps))
+    assert known < 12, "it had done all before it was killed"
+
+    resumed = train.run(settings(tmp_path), resume=True)
+    assert without_time(resumed) == without_time(history)
+    assert rows(steps) == rows(folder / "steps.csv"), "not the same losses, bit for bit"
+    ours, theirs = (ms.load_checkpoint(str(f / "model.ckpt")) for f in (tmp_path, folder))
+    assert all(np.array_equal(ours[name].asnumpy(), theirs[name].asnumpy()) for name in theirs)
+
+
+def test_resume_of_nothing_is_a_start_and_of_a_finished_run_changes_nothing(straight, tmp_path):
+    folder, history = straight
+    before = (folder / "model.ckpt").read_bytes()
+    assert train.run(settings(folder, "train.resume=true")) == history
+    assert (folder / "model.ckpt").read_bytes() == before
+    short = settings(tmp_path, "train.epochs=1", "train.resume=true")
+    assert [row["epoch"] for row in train.run(short)] == [0]
+
+
+def test_a_draft_that_a_kill_has_left_is_no_checkpoint(straight, tmp_path):
+    kept = checkpoint.Checkpoints(tmp_path, [], keep=2)
+    (tmp_path / "checkpoints" / ".step-0000009.tmp.ckpt").write_bytes(b"torn")
+    assert kept.saved() == [] and kept.restore() is None
+
+
+def test_a_checkpoint_of_another_configuration_is_refused(straight):
+    folder, _ = straight
+    with pytest.raises(ValueError, match="but the configuration makes it"):
+        train.run(settings(folder, "model.joiner_dim=32", "train.resume=true"))
+
+
+def test_a_folder_without_a_model_says_so(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"holds no trained model: .*model.ckpt is missing"):
+        checkpoint.load_run(tmp_path)
+
+
+def test_the_position_survives_json():
+    position = checkpoint.Position(2, 7, 31, 1, [0.1 + 0.2, 1e-30], [{"epoch": 0, "cer": None}])
+    copy = checkpoint.Position(**json.loads(json.dumps(vars(position))))
+    assert copy == position
