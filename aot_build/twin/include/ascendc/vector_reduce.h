@@ -19,7 +19,7 @@ enum class Fold { kMax, kSum };
 
 template <typename T>
 T FoldLanes(const T* values, uint32_t count, Fold fold, bool sequential) {
-  float work[128];
+  float work[128] = {};
   for (uint32_t i = 0; i < count; ++i) work[i] = static_cast<float>(values[i]);
   if (fold == Fold::kMax || sequential) {
     float result = work[0];
