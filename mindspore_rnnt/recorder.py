@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """An error inside a PyNative gradient leaves MindSpore's recorder on, and the next compiled
 gradient would fail for no reason of its own. The executor's own reset mends that; call this before
-raising."""
-
-import mindspore as ms
+raising, but never in a backward pass, which is running in the executor."""
 
 
-@ms.constexpr(check=False)
 def forget_recorded_gradient():
     """The executor is private to MindSpore: without it there is nothing to mend."""
     try:

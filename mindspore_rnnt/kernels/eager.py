@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RnntFused with one output, for PyNative mode. Called as a primitive, its unused second output would get a gradient
-of zeros as large as the logits, allocated and filled on every step; a function with one output does
-not. MindSpore has such functions in a private module only; without it the primitive serves."""
+"""RnntFused with one output, for PyNative mode. Called as a primitive, its unused second output
+would get a gradient of zeros as large as the logits, allocated and filled on every step. MindSpore
+has functions with a backward pass of their own in a private module only; without it the primitive
+serves.
+"""
 
 from . import get_ops
 from .gradients import refuse_double_backward
