@@ -56,7 +56,7 @@ evaluate:
 
 bench:
 	$(call install,$(TEST_ENV),test)
-	cd $(ROOT) && $(TEST_ENV)/bin/python -m mindspore_rnnt bench --config configs/bench.yaml
+	mkdir -p $(RUNS) && cd $(RUNS) && $(TEST_ENV)/bin/python -m mindspore_rnnt bench --config $(ROOT)/configs/bench.yaml --output $(RUNS)/bench
 
 ascend:
 	$(PYTHON) -m aot_build.build_ascend
