@@ -51,6 +51,13 @@ class Progress:
             plots.learning_curves(steps, rates, self._folder / "curves.png")
 
 
+def _number(text: str) -> int | float | None:
+    """The value that was written, so that a row written again is the same text."""
+    if not text:
+        return None
+    return int(text) if text.isdigit() else float(text)
+
+
 def _short(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
@@ -80,6 +87,5 @@ def _read(path: Path) -> list[dict]:
         return []
     with path.open(encoding="utf-8", newline="") as stream:
         return [
-            {name: float(value) if value else None for name, value in row.items()}
-            for row in csv.DictReader(stream)
+            {name: _number(value) for name, value in row.items()} for row in csv.DictReader(stream)
         ]
