@@ -113,13 +113,11 @@ RNNT_FN void WithRowValue(const LocalTensor<float>& dst, const LocalTensor<float
   }
 }
 
-constexpr int32_t kPartials = 32;  // lanes for the partial results of a row of FoldRows
-
 struct Largest {
   static RNNT_FN float Neutral() { return -kInfinity; }
   static RNNT_FN void Blocks(const LocalTensor<float>& dst, const LocalTensor<float>& x,
-                             int32_t repeats) {
-    BlockReduceMax(dst, x, repeats, kRepeatLanes, 1, 1, 8);
+                             int32_t mask, int32_t repeats) {
+    BlockReduceMax(dst, x, repeats, mask, 1, 1, 8);
   }
   static RNNT_FN void Whole(const LocalTensor<float>& dst, const LocalTensor<float>& x,
                             int32_t mask, int32_t repeats, int32_t dst_lanes, int32_t src_blocks) {
@@ -129,8 +127,8 @@ struct Largest {
 struct Total {
   static RNNT_FN float Neutral() { return 0.0f; }
   static RNNT_FN void Blocks(const LocalTensor<float>& dst, const LocalTensor<float>& x,
-                             int32_t repeats) {
-    BlockReduceSum(dst, x, repeats, kRepeatLanes, 1, 1, 8);
+                             int32_t mask, int32_t repeats) {
+    BlockReduceSum(dst, x, repeats, mask, 1, 1, 8);
   }
   static RNNT_FN void Whole(const LocalTensor<float>& dst, const LocalTensor<float>& x,
                             int32_t mask, int32_t repeats, int32_t dst_lanes, int32_t src_blocks) {
@@ -138,39 +136,78 @@ struct Total {
   }
 };
 
+// dst[b] = fold of block b of x; x has `lanes` lanes, whole blocks.
+template <class Fold>
+RNNT_FN void FoldBlocks(const LocalTensor<float>& dst, const LocalTensor<float>& x, int32_t lanes) {
+  const int32_t repeats = lanes / kRepeatLanes, rest = lanes % kRepeatLanes;
+  for (int32_t r = 0; r < repeats; r += kMaxRepeats) {
+    Fold::Blocks(dst[r * kBlockLanes], x[r * kRepeatLanes], kRepeatLanes,
+                 repeats - r < kMaxRepeats ? repeats - r : kMaxRepeats);
+  }
+  if (rest > 0) {
+    Fold::Blocks(dst[repeats * kBlockLanes], x[repeats * kRepeatLanes], rest, 1);
+  }
+}
+
+// The same row by row: dst has rows of `dst_pitch` lanes, whole repeats, filled up with what
+// changes no result.
+template <class Fold>
+RNNT_FN void FoldBlocksOfRows(const LocalTensor<float>& dst, const LocalTensor<float>& x, int32_t n,
+                              int32_t pitch, int32_t dst_pitch) {
+  const int32_t lanes = pitch / kBlockLanes;
+  for (int32_t i = 0; i < n; ++i) {
+    Fold::Blocks(dst[i * dst_pitch], x[i * pitch], kRepeatLanes, pitch / kRepeatLanes);
+  }
+  if (lanes < dst_pitch) {
+    Duplicate(dst[lanes], Fold::Neutral(), static_cast<uint64_t>(dst_pitch - lanes),
+              static_cast<uint8_t>(n), 1, static_cast<uint8_t>(dst_pitch / kBlockLanes));
+  }
+}
+
 // dst[i] = fold of x[i][:]. The order of folding depends on the pitch alone, never on n.
-// `eighth` has n rows of pitch / 8 lanes, or of the next multiple of 64 if that is more than 64;
-// `partials` n rows. Blocks of 8 lanes at 64 lanes a cycle first, since WholeReduce takes 7 cycles
-// for as many. Up to a pitch of 512 the rows of the first result fit a repeat each; beyond, they
-// take whole repeats, filled up with what changes no result.
+// Blocks of 8 lanes take a cycle for 64 lanes; WholeReduce takes 7, so it comes last. dst is
+// aligned if the pitch is 64 or 512. `eighth` has n rows of a whole repeat for each 512 of x (or
+// pitch / 8 lanes, if that is less than 64), `partials` n rows of an eighth of that, or of the next
+// whole repeat if that is more than one.
 template <class Fold>
 RNNT_FN void FoldRows(const LocalTensor<float>& dst, const LocalTensor<float>& x, int32_t n,
                       int32_t pitch, const LocalTensor<float>& eighth,
                       const LocalTensor<float>& partials) {
-  const int32_t repeats = pitch / kRepeatLanes, lanes = pitch / kBlockLanes;
-  if (lanes <= kRepeatLanes) {
-    for (int32_t r = 0; r < n * repeats; r += kMaxRepeats) {
-      const int32_t left = n * repeats - r;
-      Fold::Blocks(eighth[r * kBlockLanes], x[r * kRepeatLanes],
-                   left < kMaxRepeats ? left : kMaxRepeats);
-    }
+  const int32_t lanes = pitch / kBlockLanes;
+  if (lanes < kRepeatLanes) {
+    FoldBlocks<Fold>(eighth, x, n * pitch);
     Fence();
-    Fold::Whole(dst, eighth, lanes, n, 1, lanes / kBlockLanes);
+    if (lanes == kBlockLanes) {
+      FoldBlocks<Fold>(dst, eighth, n * lanes);
+    } else {
+      Fold::Whole(dst, eighth, lanes, n, 1, lanes / kBlockLanes);
+    }
     return;
   }
-  const int32_t pieces = (lanes + kRepeatLanes - 1) / kRepeatLanes;
-  const int32_t eighth_pitch = pieces * kRepeatLanes;
-  for (int32_t i = 0; i < n; ++i) Fold::Blocks(eighth[i * eighth_pitch], x[i * pitch], repeats);
-  if (lanes < eighth_pitch) {
-    Duplicate(eighth[lanes], Fold::Neutral(), static_cast<uint64_t>(eighth_pitch - lanes),
-              static_cast<uint8_t>(n), 1, static_cast<uint8_t>(eighth_pitch / kBlockLanes));
+  const int32_t repeats = (lanes + kRepeatLanes - 1) / kRepeatLanes;
+  const int32_t eighth_pitch = repeats * kRepeatLanes;
+  FoldBlocksOfRows<Fold>(eighth, x, n, pitch, eighth_pitch);
+  Fence();
+  const int32_t left = repeats * kBlockLanes;
+  if (left <= kRepeatLanes) {
+    FoldBlocks<Fold>(partials, eighth, n * eighth_pitch);
+    Fence();
+    if (left == kBlockLanes) {
+      FoldBlocks<Fold>(dst, partials, n * left);
+    } else {
+      Fold::Whole(dst, partials, left, n, 1, left / kBlockLanes);
+    }
+    return;
   }
+  const int32_t pieces = (left + kRepeatLanes - 1) / kRepeatLanes;
+  const int32_t partial_pitch = pieces * kRepeatLanes;
+  FoldBlocksOfRows<Fold>(partials, eighth, n, eighth_pitch, partial_pitch);
   Fence();
   for (int32_t i = 0; i < n; ++i) {
-    Fold::Whole(partials[i * kPartials], eighth[i * eighth_pitch], kRepeatLanes, pieces, 1, 8);
+    Fold::Whole(eighth[i * kBlockLanes], partials[i * partial_pitch], kRepeatLanes, pieces, 1, 8);
   }
   Fence();
-  Fold::Whole(dst, partials, pieces, n, 1, kPartials / kBlockLanes);
+  Fold::Whole(dst, eighth, pieces, n, 1, 1);
 }
 
 // blocks[i][0..8) = values[i]; reads values up to the next multiple of 8.

@@ -30,7 +30,7 @@ class RowStats {
     reader_.Init(pipe, rows->tiling(), kTileLanes, logits);
     pipe->InitBuffer(wide_buffer_, kNarrow ? kTileLanes * sizeof(float) : kBlockBytes);
     pipe->InitBuffer(eighth_buffer_, kEighthLanes * sizeof(float));
-    pipe->InitBuffer(partial_buffer_, kLongRows * kPartials * sizeof(float));
+    pipe->InitBuffer(partial_buffer_, kLongRows * 2 * kBlockLanes * sizeof(float));
     pipe->InitBuffer(pick_queue_, 1, 2 * kMaxRows * kBlockBytes);
     pipe->InitBuffer(vector_buffer_, kVectorCount * kMaxRows * sizeof(float));
     pipe->InitBuffer(block_buffer_, kMaxRows * kBlockBytes);
