@@ -21,12 +21,12 @@ enum Stat { kRowMax, kLogSum, kLpBlank, kLpLabel, kStatCount };
 
 // Blocks of the header.
 enum HeaderBlock {
-  kAlphaEnd,       // log P relative to the scale, from alpha
-  kAlphaEndScale,  //
-  kBetaEnd,        // the same from beta
-  kBetaEndScale,   //
-  kBadLabels,      // > 0: a label outside [0, V)
-  kBlankLabels,    // > 0: a label that is blank
+  kAlphaEnd,  // from alpha: log P relative to its scale
+  kAlphaEndScale,
+  kBetaEnd,  // the same from beta
+  kBetaEndScale,
+  kBadLabels,    // > 0: a label outside [0, V)
+  kBlankLabels,  // > 0: a label that is blank
   kHeaderBlocks
 };
 

@@ -51,13 +51,16 @@ class RowStats {
     if (more) Load(next);
     while (more) {
       const Piece piece = next;
-      if (piece.first) labels.Receive();
+      if (piece.first) {
+        labels.Receive();
+        if (picks_alone_) LoadPicks(piece.tile);
+      }
       if (fused) reader_.Receive();
       more = pieces_.Next(&next);
       if (more) Load(next);
       if (piece.first) {
         labels.Prepare(piece.tile, vocab_);
-        if (picks_alone_) Pick(piece.tile);
+        if (picks_alone_) TakePicks(piece.tile.count);
         labels.Release();
       }
       if (fused) {
@@ -74,11 +77,13 @@ class RowStats {
   static constexpr int32_t kWordsPerBlock = kBlockBytes / sizeof(T);
   // 3 rows at V = 5000; 120 KB for two tiles of float, or two of half and one of float.
   static constexpr int32_t kTileLanes = 240 * kRepeatLanes;
-  // FoldRows needs most for the shortest rows that take two repeats of it, V = 513. Pick needs 16
+  // FoldRows needs most for the shortest rows that take two repeats of it, V = 513. Picks need 16
   // lanes a row.
   static constexpr int32_t kLongRows = kTileLanes / (9 * kRepeatLanes);
   static constexpr int32_t kEighthLanes = kLongRows * 2 * kRepeatLanes;
-  static_assert(kEighthLanes >= 16 * kMaxRows, "Pick converts a block of each row");
+  static_assert(kEighthLanes >= 16 * kMaxRows, "picks are converted a block a row");
+
+  static constexpr int32_t kLabelPicks = kMaxRows * kWordsPerBlock;  // behind those of the blank
 
   // One lane for each row: of the tile, and of the piece that is worked on.
   enum Vector { kMax, kSum, kBlank, kLabel, kPieceMax, kNewMax, kPieceSum, kNewSum, kVectorCount };
@@ -163,11 +168,10 @@ class RowStats {
     Total::Whole(Get(vector)[piece.row], blocks, 1, piece.rows, 1, 1);
   }
 
-  // Fetches x_blank and x_label of each row one by one; a row without a label arc repeats its
-  // blank.
-  RNNT_FN void Pick(const Tile& tile) {
+  // Fetches x_blank and x_label of each row one by one, a block each; a row without a label arc
+  // repeats its blank.
+  RNNT_FN void LoadPicks(const Tile& tile) {
     const LocalTensor<Word> picks = pick_queue_.template AllocTensor<Word>();
-    constexpr int32_t kLabelPicks = kMaxRows * kWordsPerBlock;
     const DataCopyPadExtParams<Word> padding(true, 0, kWordsPerBlock - 1, 0);
     const int64_t row_bytes = vocab_ * static_cast<int64_t>(sizeof(T));
     const int64_t gap = tile.row_step * row_bytes - static_cast<int64_t>(sizeof(T));
@@ -185,14 +189,17 @@ class RowStats {
           padding);
     }
     pick_queue_.EnQue(picks);
-    LocalTensor<Word> got = pick_queue_.template DeQue<Word>();
-    const LocalTensor<T> typed = got.template ReinterpretCast<T>();
-    const uint32_t n = static_cast<uint32_t>(tile.count);
-    Gather(Get(kBlank), PicksToFloat(typed, 0, tile.count), pick_offsets_, 0, n);
+  }
+
+  RNNT_FN void TakePicks(int32_t n) {
+    LocalTensor<Word> picks = pick_queue_.template DeQue<Word>();
+    const LocalTensor<T> typed = picks.template ReinterpretCast<T>();
+    const uint32_t count = static_cast<uint32_t>(n);
+    Gather(Get(kBlank), PicksToFloat(typed, 0, n), pick_offsets_, 0, count);
     Fence();
-    Gather(Get(kLabel), PicksToFloat(typed, kLabelPicks, tile.count), pick_offsets_, 0, n);
+    Gather(Get(kLabel), PicksToFloat(typed, kLabelPicks, n), pick_offsets_, 0, count);
     Fence();
-    pick_queue_.FreeTensor(got);
+    pick_queue_.FreeTensor(picks);
   }
 
   RNNT_FN LocalTensor<float> PicksToFloat(const LocalTensor<float>& picks, int32_t first, int32_t) {
@@ -207,6 +214,8 @@ class RowStats {
     return wide;
   }
 
+  // The four statistics of the tile's rows. Log 0 becomes a number with which the lattice can
+  // calculate; NaN stays.
   RNNT_FN void Finish(const Tile& tile) {
     const int32_t n = tile.count;
     const LocalTensor<float> stats = sink_->Begin();
