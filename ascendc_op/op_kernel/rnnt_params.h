@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Slots of the `params` tensor, the one way in which options reach every operator on every backend.
 //
-// It is a float32 vector of kRnntParamCount values (32 bytes, one UB block). MindSpore's PyNative mode on Ascend takes
-// only tensors through ops.Custom, so the attributes travel as data. Python's mirror is mindspore_rnnt/params.py;
-// a test compares the two. Plain C++11: the CPU kernel, the AscendC kernel and op_host all include this file.
+// It is a float32 vector of kRnntParamCount values (32 bytes, one UB block). MindSpore's PyNative
+// mode on Ascend takes only tensors through ops.Custom, so the attributes travel as data. Python's
+// mirror is mindspore_rnnt/params.py; a test compares the two. Plain C++11: the CPU kernel, the
+// AscendC kernel and op_host all include this file.
 #ifndef MINDSPORE_RNNT_RNNT_PARAMS_H_
 #define MINDSPORE_RNNT_RNNT_PARAMS_H_
 
 enum RnntParam {
-  kRnntParamBlank = 0,            // class index of blank in [-V, V-1]; negative wraps in the kernel
+  kRnntParamBlank = 0,            // class index in [-V, V-1]; negative wraps in the kernel
   kRnntParamClamp = 1,            // > 0: clip the unit-upstream gradient to [-clamp, clamp]
   kRnntParamFusedLogSoftmax = 2,  // 1: logits, 0: the input already holds log-probabilities
   kRnntParamFastEmitLambda = 3,   // label posteriors count (1 + lambda) times in the gradient
   kRnntParamZeroInfinity = 4,     // 1: an impossible sample has loss 0 instead of +inf
-  kRnntParamMayThrow = 5,         // 1: the CPU kernel may throw (PyNative); 0: a bad sample becomes NaN
+  kRnntParamMayThrow = 5,         // 1: the CPU kernel may throw (PyNative); 0: bad samples are NaN
   kRnntParamReserved0 = 6,        // 0
   kRnntParamReserved1 = 7,        // 0
   kRnntParamCount = 8

@@ -34,8 +34,8 @@ DLOSS = Operand("dloss", FLOAT32)  # (B,)
 GRAD = Operand("grad", ROWS)  # as logits, of the unit-upstream loss
 DLOGITS = Operand("dlogits", ROWS)  # as logits
 ROW_LABELS = Operand("row_labels", INT32)  # (n,), -1: the row has no label arc
-STATS = Operand("stats", FLOAT32)  # (n, 4): row_max, log_sum, lp_blank, lp_label
-COEFFICIENTS = Operand("coefficients", FLOAT32)  # (n, 3): log_occ, post_blank, post_label
+STATS = Operand("stats", FLOAT32)  # (n, 4), opaque: what row_stats found
+COEFFICIENTS = Operand("coefficients", FLOAT32)  # (n, 3): occupation, post_blank, post_label
 BATCH = (LOGITS, TARGETS, LOGIT_LENGTHS, TARGET_LENGTHS, PARAMS)
 
 _ALL = (
