@@ -6,6 +6,7 @@ set here hold for its calls, too.
 """
 
 import ctypes
+import os
 from functools import lru_cache
 from pathlib import Path
 
@@ -48,6 +49,7 @@ def library() -> ctypes.CDLL:
         function.restype = result
         if arguments is not None:
             function.argtypes = arguments
+    lib.MindsporeRnntSetThreads(_threads_of_environment())
     return lib
 
 
@@ -83,8 +85,15 @@ def threads() -> int:
 
 
 def set_threads(count: int) -> None:
-    """Use at most this many threads; 0: as OMP_NUM_THREADS says, else one for each core."""
-    library().MindsporeRnntSetThreads(count)
+    """Use at most this many threads; 0: as OMP_NUM_THREADS says, else one more than cores."""
+    library().MindsporeRnntSetThreads(count or _threads_of_environment())
+
+
+def _threads_of_environment() -> int:
+    """OMP_NUM_THREADS as the user left it, or 0. On import MindSpore sets the variable to 1 in the
+    C environment, for its own use; os.environ does not see that."""
+    first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    return int(first) if first.isdigit() else 0
 
 
 def stream_seconds(source: np.ndarray, target: np.ndarray) -> float:

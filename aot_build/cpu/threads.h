@@ -13,9 +13,9 @@
 
 namespace rnnt {
 
-// The most threads a call may use: OMP_NUM_THREADS, else one for each core the process may run on,
-// unless SetThreads gave another number (0: back to that). 1 in a forked child, where no thread but
-// the forking one lives on.
+// The most threads a call may use: one more than the cores the process may run on, unless
+// SetThreads gave another number (0: back to that). 1 in a forked child, where no thread but the
+// forking one lives on.
 int MaxThreads();
 void SetThreads(int threads);
 

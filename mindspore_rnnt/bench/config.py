@@ -10,7 +10,7 @@ from pathlib import Path
 @dataclass
 class BenchConfig:
     output: str = "runs/bench"
-    threads: int = 2
+    threads: int = 0  # 0: each contender's own default
     seconds: float = 3.0  # for each contender on each problem, at least three rounds
     dtypes: list[str] = field(default_factory=lambda: ["float32"])
     forms: list[str] = field(default_factory=lambda: ["two-op", "fused", "evaluation"])

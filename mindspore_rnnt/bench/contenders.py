@@ -21,13 +21,17 @@ def available(peers: list[str]) -> list[str]:
     return [peer for peer in peers if peer == "stream" or find_spec(peer)]
 
 
-def make(contender: str, problem: Problem, threads: int) -> Callable[[], None]:
-    """`contender` is a peer's name or "<form> <mode>"."""
+def make(contenders: list[str], problem: Problem, threads: int) -> dict[str, Callable[[], None]]:
+    """A contender is a peer's name or "<form> <mode>"; all forms of ours read the same tensors."""
     native.set_threads(threads)
-    if contender in _PEERS:
-        return _PEERS[contender](problem, threads)
-    form, mode = contender.split()
-    return _ours(problem, form, mode)
+    calls, inputs = {}, None
+    for contender in contenders:
+        if contender in _PEERS:
+            calls[contender] = _PEERS[contender](problem, threads)
+        else:
+            inputs = inputs or our_inputs(problem)
+            calls[contender] = _ours(inputs, *contender.split())
+    return calls
 
 
 def our_inputs(problem: Problem):
@@ -61,10 +65,10 @@ def our_call(form: str, mode: str) -> Callable:
     return ms.jit(compiled)
 
 
-def _ours(problem, form, mode):
+def _ours(inputs, form, mode):
     import mindspore as ms
 
-    inputs, call = our_inputs(problem), our_call(form, mode)
+    call = our_call(form, mode)
 
     def once():
         result = call(*inputs)
@@ -78,7 +82,8 @@ def _torchaudio(problem, threads):
     import torch
     import torchaudio
 
-    torch.set_num_threads(threads)
+    if threads:
+        torch.set_num_threads(threads)
     logits = torch.from_numpy(problem.padded()).to(getattr(torch, problem.dtype))
     logits.requires_grad_(True)
     ints = (problem.targets, problem.logit_lengths, problem.target_lengths)
@@ -97,7 +102,8 @@ def _fast_rnnt(problem, threads):
     import fast_rnnt
     import torch
 
-    torch.set_num_threads(threads)
+    if threads:
+        torch.set_num_threads(threads)
     logits = torch.from_numpy(problem.padded()).to(getattr(torch, problem.dtype))
     logits.requires_grad_(True)
     symbols = torch.from_numpy(problem.targets).long()

@@ -82,8 +82,9 @@ class Report:
     def _table(rows):
         first = rows[0]
         of = {row.contender: row.timing.median for row in rows}
+        threads = first.threads or "default"
         lines = [
-            f"{first.section}: {first.problem}, {first.dtype}, {first.threads} threads\n",
+            f"{first.section}: {first.problem}, {first.dtype}, {threads} threads\n",
             "| contender | ms | torchaudio takes | of a 3 S stream |",
             "|---|---|---|---|",
         ]

@@ -26,15 +26,18 @@ def measure(
     problem: Problem, contenders: list[str], threads: int, seconds: float
 ) -> dict[str, Timing]:
     """Time each contender for about so many seconds, after a warm-up (and compilation)."""
-    calls = {contender: make(contender, problem, threads) for contender in contenders}
-    return measure_calls(calls, seconds)
+    return measure_calls(make(contenders, problem, threads), seconds)
 
 
 def measure_calls(calls: dict[str, Callable], seconds: float) -> dict[str, Timing]:
+    for name, call in list(calls.items()):
+        try:
+            call()
+            call()
+        except (MemoryError, RuntimeError) as error:  # a peer may need more memory than there is
+            print(f"{name} is left out: {str(error).splitlines()[0]}")
+            del calls[name]
     times = {name: [] for name in calls}
-    for call in calls.values():
-        call()
-        call()
     for _ in range(MOST_ROUNDS):
         for name, call in calls.items():
             taken = times[name]

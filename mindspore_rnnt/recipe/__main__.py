@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from . import config as configuration
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; mistakes of the user are a line, not a traceback."""
+    os.environ.setdefault("GLOG_v", "3")  # MindSpore's warnings would break up the progress bar
     options = _parser().parse_args(arguments)
     try:
         return options.run(options) or 0

@@ -70,6 +70,20 @@ def test_the_environment_sets_the_threads(set_threads):
     assert native.threads() == int(run_with()[-1].split()[1])
 
 
+def test_a_variable_set_behind_pythons_back_does_not_count():
+    """MindSpore calls setenv("OMP_NUM_THREADS", "1") when it is imported."""
+    code = (
+        "import ctypes, os; from mindspore_rnnt import native;"
+        "ctypes.CDLL(None).setenv(b'OMP_NUM_THREADS', b'1', 1);"
+        "print(native.threads() - len(os.sched_getaffinity(0)))"
+    )
+    environment = {k: v for k, v in os.environ.items() if k != "OMP_NUM_THREADS"}
+    output = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert output.stdout.strip() == "1"
+
+
 def test_version_is_the_package_s():
     assert native.version() == mindspore_rnnt.__version__
 
