@@ -30,7 +30,11 @@ def check_options(blank, clamp, fused_log_softmax, fastemit_lambda, zero_infinit
             _refuse(ValueError, name, "a number", value)
     if not 0 <= fastemit_lambda < math.inf:
         _refuse(ValueError, "fastemit_lambda", "at least 0 and finite", fastemit_lambda)
-    for name, value in (("fused_log_softmax", fused_log_softmax), ("zero_infinity", zero_infinity)):
+    check_switches(fused_log_softmax=fused_log_softmax, zero_infinity=zero_infinity)
+
+
+def check_switches(**switches):
+    for name, value in switches.items():
         if not isinstance(value, bool):
             _refuse(TypeError, name, "a bool", type(value).__name__)
 

@@ -6,7 +6,14 @@ from functools import lru_cache
 import mindspore as ms
 from mindspore import Tensor, ops
 
-from .checks import check_options, check_reduction, check_shapes, check_tensors, check_values
+from .checks import (
+    check_options,
+    check_reduction,
+    check_shapes,
+    check_switches,
+    check_tensors,
+    check_values,
+)
 from .eager import eager_loss
 from .kernels import get_ops, prepare_ops
 from .params import pack_params
@@ -94,7 +101,7 @@ def rnnt_loss(
         >>> print(gradient.shape)
         (1, 3, 3, 5)
     """
-    _check_reduction(reduction)
+    _check_call(reduction, fused_grad, validate)
     options = (blank, clamp, fused_log_softmax, fastemit_lambda, zero_infinity)
     return checked_loss(
         logits,
@@ -155,8 +162,9 @@ def is_compiled(any_function):
 
 
 @ms.constexpr(check=False)
-def _check_reduction(reduction):
+def _check_call(reduction, fused_grad, validate):
     check_reduction(reduction)
+    check_switches(fused_grad=fused_grad, validate=validate)
 
 
 @ms.constexpr(check=False)

@@ -6,7 +6,7 @@ import math
 import mindspore as ms
 from mindspore import Tensor, nn, ops
 
-from .checks import check_options, check_reduction
+from .checks import check_options, check_reduction, check_switches
 from .chunked_phases import ChunkedPhases
 from .functional import as_int32, is_compiled
 from .joiner import PackedJoiner
@@ -95,6 +95,7 @@ class JoinerRNNTLoss(nn.Cell):
         check_reduction(reduction)
         self.options = (blank, clamp, fused_log_softmax, fastemit_lambda, zero_infinity)
         check_options(*self.options)
+        check_switches(validate=validate)
         self.classes, joiner_dim = joiner.output.weight.shape
         check_blank(blank, self.classes)
         self.widths = (joiner.encoder_proj.in_channels, joiner.predictor_proj.in_channels)

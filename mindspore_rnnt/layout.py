@@ -5,6 +5,8 @@ Sample b with T frames and U labels owns T * U1 rows, U1 = U + 1:
 row(t, u) = row_base[b] + t * U1 + u.
 """
 
+from numbers import Integral
+
 import numpy as np
 
 
@@ -26,6 +28,7 @@ def packed_indices(
         :math:`(b, t, u)` holds :math:`b\\,max_t + t` and :math:`b (max_u + 1) + u`.
 
     Raises:
+        TypeError: If a length or a size is no int.
         ValueError: If a length does not fit into `max_t` or `max_u`, or is too small.
 
     Examples:
@@ -49,17 +52,21 @@ def row_count(logit_lengths: np.ndarray, target_lengths: np.ndarray) -> int:
     return int(np.sum(logit_lengths.astype(np.int64) * (target_lengths.astype(np.int64) + 1)))
 
 
-def _cells(logit_lengths, target_lengths, max_t, max_u):
-    """b, t, u of every packed row, and the padded sizes."""
-    T, U = (
-        _lengths("logit_lengths", logit_lengths, 1),
-        _lengths("target_lengths", target_lengths, 0),
-    )
+def checked_lengths(logit_lengths, target_lengths) -> tuple[np.ndarray, np.ndarray]:
+    """Both as int64, (B,)."""
+    T = _lengths("logit_lengths", logit_lengths, 1)
+    U = _lengths("target_lengths", target_lengths, 0)
     if len(T) != len(U):
         raise ValueError(
             "For 'packed_indices', the 'logit_lengths' and 'target_lengths' must have the same "
             f"length, but got {len(T)} and {len(U)}."
         )
+    return T, U
+
+
+def _cells(logit_lengths, target_lengths, max_t, max_u):
+    """b, t, u of every packed row, and the padded sizes."""
+    T, U = checked_lengths(logit_lengths, target_lengths)
     max_t = _size("max_t", max_t, "logit_lengths", T)
     max_u = _size("max_u", max_u, "target_lengths", U)
     rows = T * (U + 1)
@@ -70,12 +77,17 @@ def _cells(logit_lengths, target_lengths, max_t, max_u):
 
 
 def _lengths(name, lengths, least):
-    lengths = np.asarray(lengths, np.int64)
+    lengths = np.asarray(lengths)
     if lengths.ndim != 1 or not len(lengths):
         raise ValueError(
             f"For 'packed_indices', the '{name}' must have shape (B,) with B >= 1, "
             f"but got {lengths.shape}."
         )
+    if lengths.dtype.kind not in "iu":
+        raise TypeError(
+            f"For 'packed_indices', the '{name}' must hold ints, but got {lengths.dtype}."
+        )
+    lengths = lengths.astype(np.int64)
     if lengths.min() < least:
         b = int(lengths.argmin())
         raise ValueError(
@@ -89,6 +101,10 @@ def _size(name, size, lengths_name, lengths):
     longest = int(lengths.max())
     if size is None:
         return longest
+    if not isinstance(size, Integral) or isinstance(size, bool):
+        raise TypeError(
+            f"For 'packed_indices', the '{name}' must be an int, but got {type(size).__name__}."
+        )
     if longest > size:
         raise ValueError(
             f"For 'packed_indices', the '{lengths_name}' must be at most {name} = {size}, "

@@ -3,7 +3,7 @@
 
 from mindspore import Tensor, nn
 
-from .checks import check_options
+from .checks import check_options, check_switches
 from .functional import checked_loss
 from .kernels import prepare_ops
 
@@ -89,6 +89,7 @@ class RNNTLoss(nn.LossBase):
         self.reduction = reduction
         self.options = (blank, clamp, fused_log_softmax, fastemit_lambda, zero_infinity)
         check_options(*self.options)
+        check_switches(fused_grad=fused_grad, validate=validate)
         prepare_ops()
         self.fused_grad = fused_grad
         self.validate = validate

@@ -9,7 +9,8 @@ import mindspore as ms
 import numpy as np
 from mindspore import Tensor, ops
 
-from .layout import padded_rows
+from .layout import checked_lengths, padded_rows
+from .recorder import forgetting_on_error
 
 
 def pack_logits(padded: Tensor, logit_lengths: Tensor, target_lengths: Tensor) -> Tensor:
@@ -24,7 +25,8 @@ def pack_logits(padded: Tensor, logit_lengths: Tensor, target_lengths: Tensor) -
         Tensor of shape :math:`(\\sum_b T_b (U_b + 1), V)`.
 
     Raises:
-        ValueError: If `padded` is not of rank 4, or a length does not fit into it.
+        TypeError: If `padded` is no Tensor, or a length no int.
+        ValueError: If `padded` is not of rank 4, or the lengths do not fit it.
 
     Supported Platforms:
         ``Ascend`` ``CPU``
@@ -37,13 +39,22 @@ def pack_logits(padded: Tensor, logit_lengths: Tensor, target_lengths: Tensor) -
         >>> print(pack_logits(padded, Tensor([4, 2]), Tensor([2, 1])).shape)
         (16, 5)
     """
-    if padded.ndim != 4:
-        raise ValueError(
-            f"For 'pack_logits', the 'padded' must be of rank 4, but got shape {padded.shape}."
-        )
-    B, max_t, max_u1, V = padded.shape
-    rows = padded_rows(_host(logit_lengths), _host(target_lengths), max_t, max_u1)
-    return ops.gather(padded.reshape((B * max_t * max_u1, V)), _index(rows), 0)
+    with forgetting_on_error():
+        _check_tensor("pack_logits", "padded", padded)
+        if padded.ndim != 4:
+            raise ValueError(
+                f"For 'pack_logits', the 'padded' must be of rank 4, but got shape {padded.shape}."
+            )
+        B, max_t, max_u1, V = padded.shape
+        T, U = checked_lengths(_host(logit_lengths), _host(target_lengths))
+        if len(T) != B:
+            raise ValueError(
+                f"For 'pack_logits', the 'logit_lengths' must be of {B} samples, as many as "
+                f"'padded' holds, but got {len(T)} samples."
+            )
+        rows = padded_rows(T, U, max_t, max_u1)
+    source = _gatherable(padded.reshape((B * max_t * max_u1, V)))
+    return ops.gather(source, _index(rows), 0).astype(padded.dtype)
 
 
 def unpack_logits(
@@ -61,6 +72,7 @@ def unpack_logits(
         Tensor of shape :math:`(B, \\max_b T_b, \\max_b U_b + 1, V)`.
 
     Raises:
+        TypeError: If `packed` is no Tensor, or a length no int.
         ValueError: If `packed` is not of rank 2 or has another number of rows than the lengths say.
 
     Supported Platforms:
@@ -73,24 +85,42 @@ def unpack_logits(
         >>> print(padded.shape, padded[1, 1, 1, 0], padded[1, 1, 2, 0])
         (2, 4, 3, 5) 1.0 0.0
     """
-    logit_lengths, target_lengths = _host(logit_lengths), _host(target_lengths)
-    B, max_t, max_u1 = len(logit_lengths), int(logit_lengths.max()), int(target_lengths.max()) + 1
-    rows = padded_rows(logit_lengths, target_lengths, max_t, max_u1)
-    if packed.ndim != 2 or len(packed) != len(rows):
-        raise ValueError(
-            f"For 'unpack_logits', the 'packed' must have shape ({len(rows)}, V), as the lengths "
-            f"add up to {len(rows)} rows, but got {packed.shape}."
-        )
+    with forgetting_on_error():
+        _check_tensor("unpack_logits", "packed", packed)
+        T, U = checked_lengths(_host(logit_lengths), _host(target_lengths))
+        B, max_t, max_u1 = len(T), int(T.max()), int(U.max()) + 1
+        rows = padded_rows(T, U, max_t, max_u1)
+        if packed.ndim != 2 or len(packed) != len(rows):
+            raise ValueError(
+                f"For 'unpack_logits', the 'packed' must have shape ({len(rows)}, V), as the "
+                f"lengths add up to {len(rows)} rows, but got {packed.shape}."
+            )
     # Each cell of the padded batch takes its packed row, or the last row: one row of `fill`.
     source = np.full(B * max_t * max_u1, len(rows))
     source[rows] = np.arange(len(rows))
     V = packed.shape[1]
-    with_fill = ops.concat((packed, ops.full((1, V), fill, dtype=packed.dtype)))
-    return ops.gather(with_fill, _index(source), 0).reshape((B, max_t, max_u1, V))
+    rows = _gatherable(packed)
+    with_fill = ops.concat((rows, ops.full((1, V), fill, dtype=rows.dtype)))
+    padded = ops.gather(with_fill, _index(source), 0).reshape((B, max_t, max_u1, V))
+    return padded.astype(packed.dtype)
+
+
+def _check_tensor(function, name, value):
+    if not isinstance(value, Tensor):
+        raise TypeError(
+            f"For '{function}', the '{name}' must be a Tensor, but got {type(value).__name__}."
+        )
 
 
 def _host(lengths):
     return lengths.asnumpy() if isinstance(lengths, Tensor) else np.asarray(lengths)
+
+
+def _gatherable(x):
+    """MindSpore has hardly an operator for bfloat16 on CPU. The way through float32 is exact."""
+    if x.dtype == ms.bfloat16 and ms.get_context("device_target") == "CPU":
+        return x.astype(ms.float32)
+    return x
 
 
 def _index(rows):

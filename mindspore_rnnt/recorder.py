@@ -3,6 +3,8 @@
 gradient would fail for no reason of its own. The executor's own reset mends that; call this before
 raising, but never in a backward pass, which is running in the executor."""
 
+from contextlib import contextmanager
+
 
 def forget_recorded_gradient():
     """The executor is private to MindSpore: without it there is nothing to mend."""
@@ -12,3 +14,13 @@ def forget_recorded_gradient():
         return
     if executor.requires_grad():
         executor.clear_res()
+
+
+@contextmanager
+def forgetting_on_error():
+    """The same for whatever is raised inside."""
+    try:
+        yield
+    except Exception:
+        forget_recorded_gradient()
+        raise

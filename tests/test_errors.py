@@ -84,6 +84,8 @@ WRONG_OPTIONS = [
     ({"fused_log_softmax": 1}, TypeError, "'fused_log_softmax' must be a bool, but got int"),
     ({"fastemit_lambda": -0.1}, ValueError, "'fastemit_lambda' must be at least 0.*got -0.1"),
     ({"zero_infinity": None}, TypeError, "'zero_infinity' must be a bool, but got NoneType"),
+    ({"fused_grad": "no"}, TypeError, "'fused_grad' must be a bool, but got str"),
+    ({"validate": 0}, TypeError, "'validate' must be a bool, but got int"),
     ({"reduction": "avg"}, ValueError, "'reduction' must be .*avg"),
 ]
 

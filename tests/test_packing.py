@@ -28,7 +28,7 @@ def test_packed_indices_take_the_longest_sample_by_default():
     assert len(default[0]) == sum(t * (u + 1) for t, u in LENGTHS)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
 def test_pack_and_unpack(dtype):
     batch = random_batch(LENGTHS, V=6, dtype=dtype)
     lengths = Tensor(batch.logit_lengths), Tensor(batch.target_lengths)
@@ -60,6 +60,8 @@ def test_gradients_reach_every_row_once_and_no_padding():
     assert np.array_equal(gradient.ravel(), numbers(of_padded)[mask])
 
 
+TWO_SAMPLES = Tensor(np.zeros((2, 3, 2, 5), np.float32))
+
 BAD = [
     (
         lambda: packed_indices([2, 0], [1, 1]),
@@ -75,6 +77,18 @@ BAD = [
         lambda: unpack_logits(Tensor(np.zeros((7, 5), np.float32)), [3], [1]),
         r"shape \(6, V\).*but got \(7, 5\)",
     ),
+    (lambda: unpack_logits(Tensor(np.zeros((0, 5), np.float32)), [], []), "B >= 1"),
+    (lambda: pack_logits(TWO_SAMPLES, [3], [1]), "must be of 2 samples.*but got 1 samples"),
+    (lambda: pack_logits(TWO_SAMPLES, [3] * 3, [1] * 3), "must be of 2 samples.*got 3 samples"),
+]
+
+WRONG_TYPES = [
+    (lambda: packed_indices([2.5], [1]), "'logit_lengths' must hold ints, but got float64"),
+    (lambda: packed_indices([2], [True]), "'target_lengths' must hold ints, but got bool"),
+    (lambda: packed_indices([2], [1], max_t="2"), "'max_t' must be an int, but got str"),
+    (lambda: packed_indices([2], [1], max_u=1.0), "'max_u' must be an int, but got float"),
+    (lambda: pack_logits(np.zeros((1, 3, 2, 5)), [3], [1]), "'padded' must be a Tensor.*ndarray"),
+    (lambda: unpack_logits(np.zeros((6, 5)), [3], [1]), "'packed' must be a Tensor.*ndarray"),
 ]
 
 
@@ -82,3 +96,23 @@ BAD = [
 def test_errors(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("call, message", WRONG_TYPES)
+def test_wrong_types(call, message):
+    with pytest.raises(TypeError, match=message):
+        call()
+
+
+def test_an_error_inside_a_gradient_leaves_the_next_compiled_gradient_right():
+    def pack_too_few(x):
+        return pack_logits(x, [3], [1]).sum()
+
+    @ms.jit
+    def square(x):
+        return (x * x).sum()
+
+    with pytest.raises(ValueError, match="2 samples"):
+        ms.grad(pack_too_few)(TWO_SAMPLES)
+    gradient = ms.jit(ms.grad(square))(TWO_SAMPLES + 3)
+    assert (numbers(gradient) == 6).all()
