@@ -117,7 +117,7 @@ class ChunkedPhases(_Chunks):
         out,
         dout,
     ):
-        refuse_recorded_bprop()
+        refuse_recorded_bprop(ops.gather)
         inputs = frames, steps, weight, step_labels, frame_rows, label_rows
         return (
             *self.gradients(*inputs, *out[1:], dout[0]),

@@ -24,10 +24,11 @@ def in_given_precision(function, *inputs):
 
 
 @ms.constexpr(check=False)
-def refuse_recorded_bprop():
+def refuse_recorded_bprop(any_function):
     """Call it in the `bprop` of a Cell. What runs there is never recorded, so a gradient of this
-    gradient would silently be zero."""
-    if executor is not None and executor.requires_grad():
+    gradient would silently be zero. A graph, where `any_function` comes as None, does differentiate
+    it, up to an operator that refuses; and it is compiled while MindSpore records its call."""
+    if any_function is not None and executor is not None and executor.requires_grad():
         executor.clear_res()
         raise RuntimeError(
             "JoinerRNNTLoss does not support double backward. (Or an earlier error inside a "

@@ -274,3 +274,19 @@ def test_double_backward_is_an_error_and_leaves_the_next_call_right():
             error = np.abs(first(*inputs).asnumpy() - expected).max()
             print(f"max error {error:.3g}")
             assert error <= 1e-6
+
+
+@pytest.mark.parametrize("capture_mode", ["ast", "bytecode"])
+def test_gradient_in_pynative_of_a_compiled_function(capture_mode):
+    """MindSpore compiles the graph's gradient while it records the call: no double backward."""
+    joiner, batch = joiner_of(11, "relu"), joiner_batch(LENGTHS, 11)
+    loss_fn = JoinerRNNTLoss(joiner, budget(20, 11), reduction="sum")
+
+    def call(a, b, c, d, e, f, g):
+        return loss_fn(a, b, c, d, e, f, g)
+
+    compiled = ms.jit(call, capture_mode=capture_mode)
+    step = ms.value_and_grad(compiled, (0, 1), joiner.trainable_params())
+    got = flat(step(*map(Tensor, batch)))
+    errors = relative_errors(got, reference(joiner, batch, np.ones(len(LENGTHS))))
+    assert max(errors) <= TOLERANCE["joiner"]
