@@ -164,6 +164,19 @@ RNNT_FN void FoldBlocksOfRows(const LocalTensor<float>& dst, const LocalTensor<f
   }
 }
 
+// Rows of `lanes` blocks, at most 64: each block to a value, then each row's values to one.
+template <class Fold>
+RNNT_FN void FoldShortRows(const LocalTensor<float>& dst, const LocalTensor<float>& x, int32_t n,
+                           int32_t lanes, const LocalTensor<float>& values) {
+  FoldBlocks<Fold>(values, x, n * lanes * kBlockLanes);
+  Fence();
+  if (lanes == kBlockLanes) {
+    FoldBlocks<Fold>(dst, values, n * lanes);
+  } else {
+    Fold::Whole(dst, values, lanes, n, 1, lanes / kBlockLanes);
+  }
+}
+
 // dst[i] = fold of x[i][:]. The order of folding depends on the pitch alone, never on n.
 // Blocks of 8 lanes take a cycle for 64 lanes; WholeReduce takes 7, so it comes last. dst is
 // aligned if the pitch is 64 or 512. `eighth` has n rows of a whole repeat for each 512 of x (or
@@ -175,13 +188,7 @@ RNNT_FN void FoldRows(const LocalTensor<float>& dst, const LocalTensor<float>& x
                       const LocalTensor<float>& partials) {
   const int32_t lanes = pitch / kBlockLanes;
   if (lanes < kRepeatLanes) {
-    FoldBlocks<Fold>(eighth, x, n * pitch);
-    Fence();
-    if (lanes == kBlockLanes) {
-      FoldBlocks<Fold>(dst, eighth, n * lanes);
-    } else {
-      Fold::Whole(dst, eighth, lanes, n, 1, lanes / kBlockLanes);
-    }
+    FoldShortRows<Fold>(dst, x, n, lanes, eighth);
     return;
   }
   const int32_t repeats = (lanes + kRepeatLanes - 1) / kRepeatLanes;
@@ -190,13 +197,7 @@ RNNT_FN void FoldRows(const LocalTensor<float>& dst, const LocalTensor<float>& x
   Fence();
   const int32_t left = repeats * kBlockLanes;
   if (left <= kRepeatLanes) {
-    FoldBlocks<Fold>(partials, eighth, n * eighth_pitch);
-    Fence();
-    if (left == kBlockLanes) {
-      FoldBlocks<Fold>(dst, partials, n * left);
-    } else {
-      Fold::Whole(dst, partials, left, n, 1, left / kBlockLanes);
-    }
+    FoldShortRows<Fold>(dst, eighth, n, left, partials);
     return;
   }
   const int32_t pieces = (left + kRepeatLanes - 1) / kRepeatLanes;
