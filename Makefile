@@ -52,7 +52,7 @@ format:
 
 evaluate:
 	$(call install,$(DEMO_ENV),demo)
-	cd $(RUNS) && $(DEMO_ENV)/bin/python -m mindspore_rnnt.recipe evaluate --full --config tiny.yaml --output $(RUNS)/evaluate
+	mkdir -p $(RUNS) && cd $(RUNS) && $(DEMO_ENV)/bin/python -m mindspore_rnnt.recipe evaluate --full --config tiny.yaml --output $(RUNS)/evaluate
 
 bench:
 	$(call install,$(TEST_ENV),test)

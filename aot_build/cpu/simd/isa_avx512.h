@@ -16,6 +16,18 @@ struct Avx512 : GenericIsa<Avx512, 64> {
   static F Min(F a, F b) { return _mm512_min_ps(a, b); }
   static D Min(D a, D b) { return _mm512_min_pd(a, b); }
 
+  // Bits from 4 up make the exponent field; the four below, j = n mod 16, give way to the mantissa
+  // of 2^(j / 16).
+  static constexpr int kPowers = 16;
+  static F Power(U n) {
+    constexpr F kPower = {0x1.0p0f,      0x1.0b5586p0f, 0x1.172b84p0f, 0x1.2387a6p0f,
+                          0x1.306fep0f,  0x1.3dea64p0f, 0x1.4bfdaep0f, 0x1.5ab07ep0f,
+                          0x1.6a09e6p0f, 0x1.7a1148p0f, 0x1.8ace54p0f, 0x1.9c4918p0f,
+                          0x1.ae89fap0f, 0x1.c199bep0f, 0x1.d5818ep0f, 0x1.ea4afap0f};
+    const U mantissa = (U)kPower - (127u << 23) - ((U)Iota() << 19);
+    return (F)((n << 19) + (U)_mm512_permutexvar_epi32((__m512i)n, (__m512i)mantissa));
+  }
+
   using GenericIsa::Narrow;
   using GenericIsa::Widen;
 

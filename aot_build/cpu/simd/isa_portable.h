@@ -64,6 +64,10 @@ struct GenericIsa {
   // x in the lanes of the mask, 0 elsewhere.
   static F Where(I mask, F x) { return (F)((I)x & mask); }
 
+  // 2^(n / kPowers - 127) for 0 <= n < 255 kPowers; more bits may stand above.
+  static constexpr int kPowers = 1;
+  static F Power(U n) { return (F)(n << 23); }
+
   // Of all lanes: halves are combined until four lanes remain.
   static float MaxOf(F x) {
     const F4 m = Fold(x, [](auto a, auto b) { return a > b ? a : b; });

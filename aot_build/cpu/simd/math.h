@@ -9,30 +9,42 @@
 
 namespace rnnt {
 
-// exp(x) for x <= 0 (and up to 88): within 2 ulp; exactly 1 at 0; results below the smallest normal
-// number are 0; NaN stays NaN.
-//   x = n ln2 + r with |r| <= ln2 / 2, exp(x) = 2^n p(r), p the degree 5 minimax polynomial with
-//   p(0) = 1.
+// c[0] r^(N-1) + ... + c[N-1]
+template <class Isa, class V, class Scalar, int N>
+V Polynomial(const Scalar (&c)[N], V r) {
+  V p = Isa::Set(c[0]);
+  for (int i = 1; i < N; ++i) p = Isa::Fma(p, r, Isa::Set(c[i]));
+  return p;
+}
+
+// exp(x) for x <= 0 (and up to 88): within 2 ulp; exactly 1 at 0 and 0 below -88.03; what lies
+// below the smallest normal number is some number below it; NaN stays NaN.
+//   x = n / K ln2 + r with |r| <= ln2 / 2K, exp(x) = 2^(n / K) p(r), p the minimax polynomial with
+//   p(0) = 1. Where K = 16 powers of two fit a register (Isa::kPowers), degree 3 does, else 5.
 template <class Isa>
 typename Isa::F Exp(typename Isa::F x) {
   using F = typename Isa::F;
   using U = typename Isa::U;
-  // Adding kRound rounds to an integer and leaves n + 127, the exponent field of 2^n, in the lowest
-  // bits. The floor of x makes that field 0, and thereby 2^n; it also keeps -inf from becoming NaN.
-  constexpr float kRound = 0x1.8p23f + 127.0f, kFloor = -88.0f;
-  constexpr float kLog2E = 0x1.715476p+0f, kLn2High = 0x1.62e4p-1f, kLn2Low = 0x1.7f7d1cp-20f;
+  constexpr int K = Isa::kPowers;
+  // Adding kRound rounds to an integer and leaves n + 127 K in the lowest bits. The floor of x
+  // makes that 0, and thereby the power; it also keeps -inf from becoming NaN.
+  constexpr float kRound = 0x1.8p23f + 127.0f * K, kFloor = -88.03f;
+  constexpr float kLog2E = 0x1.715476p+0f * K, kLn2High = 0x1.62e4p-1f / K,
+                  kLn2Low = 0x1.7f7d1cp-20f / K;
+  constexpr float kDegree5[] = {0.0013788715f, 0.00836868491f, 0.0416688994f, 0.166665211f,
+                                0.499999911f,  1.0f,           1.0f};
+  constexpr float kDegree3[] = {0.166666667f, 0.500016212f, 1.0f, 1.0f};
   x = Isa::Max(Isa::Set(kFloor), x);
   const F shifted = Isa::Fma(x, Isa::Set(kLog2E), Isa::Set(kRound));
   const F n = shifted - kRound;
   const F r = Isa::Fma(n, Isa::Set(-kLn2Low), Isa::Fma(n, Isa::Set(-kLn2High), x));
-  F p = Isa::Set(0.0013788715f);
-  p = Isa::Fma(p, r, Isa::Set(0.00836868491f));
-  p = Isa::Fma(p, r, Isa::Set(0.0416688994f));
-  p = Isa::Fma(p, r, Isa::Set(0.166665211f));
-  p = Isa::Fma(p, r, Isa::Set(0.499999911f));
-  p = Isa::Fma(p, r, Isa::Set(1.0f));
-  p = Isa::Fma(p, r, Isa::Set(1.0f));
-  return p * (F)((U)shifted << 23);
+  F p;
+  if constexpr (K == 16) {
+    p = Polynomial<Isa>(kDegree3, r);
+  } else {
+    p = Polynomial<Isa>(kDegree5, r);
+  }
+  return p * Isa::Power((U)shifted);
 }
 
 // exp(x) for x <= 0 to 1e-14 relative; 0 below -700, and for NaN, which is what -inf - -inf is in
@@ -51,9 +63,7 @@ typename Isa::D ExpDouble(typename Isa::D x) {
   constexpr double kTaylor[] = {1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320,
                                 1.0 / 5040,     1.0 / 720,     1.0 / 120,    1.0 / 24,
                                 1.0 / 6,        0.5,           1.0,          1.0};
-  D p = Isa::Set(kTaylor[0]);
-  for (int i = 1; i < 12; ++i) p = Isa::Fma(p, r, Isa::Set(kTaylor[i]));
-  return p * (D)((U64)shifted << 52);
+  return Polynomial<Isa>(kTaylor, r) * (D)((U64)shifted << 52);
 }
 
 // log(1 + y) for 0 <= y <= 1 to 1e-15.

@@ -27,6 +27,9 @@ __attribute__((always_inline)) inline void WriteRow(T* y, int64_t V, bool stream
     const int64_t to_line =
         -(reinterpret_cast<intptr_t>(y) / static_cast<int64_t>(sizeof(T))) & (kLine - 1);
     k = to_line < V ? to_line : V;
+    // The next row begins in this row's last line: stores to it would wait for it, and all stores
+    // behind them.
+    if (reinterpret_cast<intptr_t>(y + V) % 64 != 0) __builtin_prefetch(y + V, /*rw=*/1);
     WriteThroughCache<Isa>(y, 0, k, value, part);
     for (; k + kLine <= V; k += kLine) {
       typename Isa::F line[kVectors];
