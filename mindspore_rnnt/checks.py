@@ -80,8 +80,9 @@ def check_shapes(dtypes, shapes, blank):
                 f"of {B} samples, as many as 'logit_lengths' holds",
                 f"{size} samples",
             )
-    if V == 0:
-        _refuse(ValueError, "logits", "of at least 1 class", f"shape {logits}")
+    if 0 in logits[1:]:
+        sizes = "class" if len(logits) == 2 else "frame, label position and class"
+        _refuse(ValueError, "logits", f"of at least 1 {sizes}", f"shape {logits}")
     if V is not None and not -V <= blank < V:
         _refuse(ValueError, "blank", f"in [{-V}, {V}), as 'logits' has {V} classes", blank)
 

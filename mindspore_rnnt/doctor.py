@@ -40,14 +40,13 @@ def _library():
     from . import native
 
     try:
-        path = native.library_path()
-        version = native.version()
+        path, version = native.library_path(), native.version()
+        level, levels = native.cpu_level(), native.cpu_levels()
     except (OSError, RuntimeError) as error:
-        return [Finding("CPU library", "cannot be loaded", str(error))]
-    levels = native.cpu_levels()
+        return [Finding("CPU library", "cannot be used", str(error))]
     return [
         Finding("CPU library", f"{version} in {path}"),
-        Finding("SIMD level", f"{native.cpu_level()} (of {', '.join(levels)})"),
+        Finding("SIMD level", f"{level} (of {', '.join(levels)})"),
         Finding("threads", str(native.threads())),
     ]
 

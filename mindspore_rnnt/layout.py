@@ -37,13 +37,16 @@ def packed_indices(
         >>> print(frame_rows, label_rows)
         [0 0 1 1 2 2 2] [0 1 0 1 3 4 5]
     """
-    b, t, u, max_t, max_u = _cells(logit_lengths, target_lengths, max_t, max_u)
+    b, t, u, max_t, max_u = _cells("packed_indices", logit_lengths, target_lengths, max_t, max_u)
     return (b * max_t + t).astype(np.int32), (b * (max_u + 1) + u).astype(np.int32)
 
 
-def padded_rows(logit_lengths, target_lengths, max_t: int, max_u1: int) -> np.ndarray:
-    """From every packed row to its row of the padded logits seen as (B * max_t * max_u1, V)."""
-    b, t, u, max_t, max_u = _cells(logit_lengths, target_lengths, max_t, max_u1 - 1)
+def padded_rows(caller: str, logit_lengths, target_lengths, max_t: int, max_u1: int) -> np.ndarray:
+    """From every packed row to its row of the padded logits seen as (B * max_t * max_u1, V).
+
+    Errors are those of the function named `caller`.
+    """
+    b, t, u, max_t, max_u = _cells(caller, logit_lengths, target_lengths, max_t, max_u1 - 1)
     return (b * max_t + t) * (max_u + 1) + u
 
 
@@ -52,23 +55,23 @@ def row_count(logit_lengths: np.ndarray, target_lengths: np.ndarray) -> int:
     return int(np.sum(logit_lengths.astype(np.int64) * (target_lengths.astype(np.int64) + 1)))
 
 
-def checked_lengths(logit_lengths, target_lengths) -> tuple[np.ndarray, np.ndarray]:
+def checked_lengths(caller: str, logit_lengths, target_lengths) -> tuple[np.ndarray, np.ndarray]:
     """Both as int64, (B,)."""
-    T = _lengths("logit_lengths", logit_lengths, 1)
-    U = _lengths("target_lengths", target_lengths, 0)
+    T = _lengths(caller, "logit_lengths", logit_lengths, 1)
+    U = _lengths(caller, "target_lengths", target_lengths, 0)
     if len(T) != len(U):
         raise ValueError(
-            "For 'packed_indices', the 'logit_lengths' and 'target_lengths' must have the same "
+            f"For '{caller}', the 'logit_lengths' and 'target_lengths' must have the same "
             f"length, but got {len(T)} and {len(U)}."
         )
     return T, U
 
 
-def _cells(logit_lengths, target_lengths, max_t, max_u):
+def _cells(caller, logit_lengths, target_lengths, max_t, max_u):
     """b, t, u of every packed row, and the padded sizes."""
-    T, U = checked_lengths(logit_lengths, target_lengths)
-    max_t = _size("max_t", max_t, "logit_lengths", T)
-    max_u = _size("max_u", max_u, "target_lengths", U)
+    T, U = checked_lengths(caller, logit_lengths, target_lengths)
+    max_t = _size(caller, "max_t", max_t, "logit_lengths", T)
+    max_u = _size(caller, "max_u", max_u, "target_lengths", U)
     rows = T * (U + 1)
     b = np.repeat(np.arange(len(T)), rows)
     row = np.arange(rows.sum()) - np.repeat(np.cumsum(rows) - rows, rows)
@@ -76,38 +79,36 @@ def _cells(logit_lengths, target_lengths, max_t, max_u):
     return b, t, u, max_t, max_u
 
 
-def _lengths(name, lengths, least):
+def _lengths(caller, name, lengths, least):
     lengths = np.asarray(lengths)
     if lengths.ndim != 1 or not len(lengths):
         raise ValueError(
-            f"For 'packed_indices', the '{name}' must have shape (B,) with B >= 1, "
+            f"For '{caller}', the '{name}' must have shape (B,) with B >= 1, "
             f"but got {lengths.shape}."
         )
     if lengths.dtype.kind not in "iu":
-        raise TypeError(
-            f"For 'packed_indices', the '{name}' must hold ints, but got {lengths.dtype}."
-        )
+        raise TypeError(f"For '{caller}', the '{name}' must hold ints, but got {lengths.dtype}.")
     lengths = lengths.astype(np.int64)
     if lengths.min() < least:
         b = int(lengths.argmin())
         raise ValueError(
-            f"For 'packed_indices', the '{name}' must be at least {least}, "
+            f"For '{caller}', the '{name}' must be at least {least}, "
             f"but got {lengths[b]} in sample {b}."
         )
     return lengths
 
 
-def _size(name, size, lengths_name, lengths):
+def _size(caller, name, size, lengths_name, lengths):
     longest = int(lengths.max())
     if size is None:
         return longest
     if not isinstance(size, Integral) or isinstance(size, bool):
         raise TypeError(
-            f"For 'packed_indices', the '{name}' must be an int, but got {type(size).__name__}."
+            f"For '{caller}', the '{name}' must be an int, but got {type(size).__name__}."
         )
     if longest > size:
         raise ValueError(
-            f"For 'packed_indices', the '{lengths_name}' must be at most {name} = {size}, "
+            f"For '{caller}', the '{lengths_name}' must be at most {name} = {size}, "
             f"but got {longest} in sample {int(lengths.argmax())}."
         )
     return int(size)

@@ -46,13 +46,13 @@ def pack_logits(padded: Tensor, logit_lengths: Tensor, target_lengths: Tensor) -
                 f"For 'pack_logits', the 'padded' must be of rank 4, but got shape {padded.shape}."
             )
         B, max_t, max_u1, V = padded.shape
-        T, U = checked_lengths(_host(logit_lengths), _host(target_lengths))
+        T, U = checked_lengths("pack_logits", _host(logit_lengths), _host(target_lengths))
         if len(T) != B:
             raise ValueError(
                 f"For 'pack_logits', the 'logit_lengths' must be of {B} samples, as many as "
                 f"'padded' holds, but got {len(T)} samples."
             )
-        rows = padded_rows(T, U, max_t, max_u1)
+        rows = padded_rows("pack_logits", T, U, max_t, max_u1)
     source = _gatherable(padded.reshape((B * max_t * max_u1, V)))
     return ops.gather(source, _index(rows), 0).astype(padded.dtype)
 
@@ -87,9 +87,9 @@ def unpack_logits(
     """
     with forgetting_on_error():
         _check_tensor("unpack_logits", "packed", packed)
-        T, U = checked_lengths(_host(logit_lengths), _host(target_lengths))
+        T, U = checked_lengths("unpack_logits", _host(logit_lengths), _host(target_lengths))
         B, max_t, max_u1 = len(T), int(T.max()), int(U.max()) + 1
-        rows = padded_rows(T, U, max_t, max_u1)
+        rows = padded_rows("unpack_logits", T, U, max_t, max_u1)
         if packed.ndim != 2 or len(packed) != len(rows):
             raise ValueError(
                 f"For 'unpack_logits', the 'packed' must have shape ({len(rows)}, V), as the "

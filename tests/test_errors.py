@@ -68,6 +68,13 @@ def test_padded_logits_of_another_batch_size():
         rnnt_loss(*inputs.values())
 
 
+@pytest.mark.parametrize("shape", [(3, 0, 4, 7), (3, 5, 0, 7), (3, 5, 4, 0)])
+def test_padded_logits_without_an_entry(shape):
+    inputs = _inputs(padded=True, logits=np.zeros(shape, np.float32))
+    with pytest.raises(ValueError, match="'logits' must be of at least 1 frame, label position"):
+        rnnt_loss(*inputs.values())
+
+
 def test_no_tensor():
     inputs = _inputs()
     with pytest.raises(TypeError, match="'targets' must be a Tensor, but got list"):

@@ -2,10 +2,16 @@
 """The command line: doctor and bench."""
 
 import csv
+import os
+import subprocess
+import sys
+from time import sleep
 
 import pytest
 
 from mindspore_rnnt.__main__ import COMMANDS, main
+from mindspore_rnnt.bench import timing
+from mindspore_rnnt.bench.contenders import memory_bytes
 from mindspore_rnnt.bench.problems import librispeech, uniform
 
 CONFIG = """
@@ -45,6 +51,14 @@ def test_doctor_says_how_to_mend_a_missing_library(capsys, monkeypatch, tmp_path
     assert "pip install" in capsys.readouterr().out
 
 
+def test_doctor_says_which_simd_levels_there_are():
+    command = [sys.executable, "-m", "mindspore_rnnt", "doctor"]
+    environment = {**os.environ, "MINDSPORE_RNNT_CPU": "sse9"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert "MINDSPORE_RNNT_CPU must be one of" in done.stdout and "portable" in done.stdout
+
+
 def test_usage_names_every_command(capsys):
     assert main([]) == 2 and main(["--help"]) == 0 and main(["nonsense"]) == 2
     output = capsys.readouterr().out
@@ -82,3 +96,23 @@ def test_problems_keep_pairs_together_and_lay_out_the_same_logits(tmp_path):
     assert (padded[0, :, :3].reshape(-1, 6) == packed[:12]).all()
     assert (padded[1, :3].reshape(-1, 6) == packed[12:]).all()
     assert uniform(2, 5, 3, 7, "float16").bytes == 2 * 5 * 4 * 7 * 2
+
+
+def test_contenders_that_memory_does_not_hold(monkeypatch, capsys):
+    problem = uniform(1, 3, 2, 5)
+    need = memory_bytes("fused pynative", problem)
+    assert memory_bytes("stream", problem) < need == memory_bytes("torchaudio", problem)
+    both = ["fused pynative", "stream"]
+    monkeypatch.setattr(timing, "_available_bytes", lambda: need)
+    assert list(timing.measure(problem, both, 0, 0.0)) == both  # one after another
+    assert capsys.readouterr().out == ""
+    monkeypatch.setattr(timing, "_available_bytes", lambda: need - 1)
+    assert list(timing.measure(problem, both, 0, 0.0)) == ["stream"]
+    assert "fused pynative is left out" in capsys.readouterr().out
+
+
+def test_slow_calls_are_measured_once():
+    calls = {"slow": lambda: sleep(0.02), "quick": lambda: None}
+    timings = timing.measure_calls(calls, 0.001)
+    assert timings["slow"].rounds == 1 and timings["slow"].median >= 0.02
+    assert timings["quick"].rounds == timing.MOST_ROUNDS

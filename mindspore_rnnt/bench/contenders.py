@@ -34,6 +34,15 @@ def make(contenders: list[str], problem: Problem, threads: int) -> dict[str, Cal
     return calls
 
 
+def memory_bytes(contender: str, problem: Problem) -> int:
+    """About the most that a contender holds; half precision is float32 while it is made."""
+    if contender == "stream":
+        return 2 * problem.bytes
+    if contender in _PEERS:  # logits, gradient, gradient times upstream
+        return 3 * 4 * problem.padded_entries
+    return 3 * 4 * problem.rows * problem.V
+
+
 def our_inputs(problem: Problem):
     import mindspore as ms
 

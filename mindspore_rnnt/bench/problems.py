@@ -30,6 +30,11 @@ class Problem:
         return self.rows * self.V * _BYTES[self.dtype]
 
     @property
+    def padded_entries(self) -> int:
+        max_t, max_u = (max(sizes) for sizes in zip(*self.lengths))
+        return len(self.lengths) * max_t * (max_u + 1) * self.V
+
+    @property
     def logit_lengths(self) -> np.ndarray:
         return np.array([T for T, _ in self.lengths], np.int32)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results as results.csv, results.md and PNGs."""
+"""Results as results.csv and results.md, complete after each measurement, and scaling.png."""
 
 from __future__ import annotations
 
@@ -40,12 +40,14 @@ class Report:
                 Row(section, problem.name, problem.dtype, threads, contender, timing, x)
             )
         print(self._table(self.rows[-len(timings) :]), flush=True)
+        self._write_tables()
 
     def add_peak(self, problem, form, mode, peak):
         self.peaks.append((problem.name, form, mode, peak, peak / problem.bytes))
         print(f"{problem.name} {form} {mode}: {peak / problem.bytes:.3f} S", flush=True)
+        self._write_tables()
 
-    def write(self):
+    def _write_tables(self):
         with (self.output / "results.csv").open("w", newline="") as file:
             writer = csv.writer(file)
             writer.writerow(COLUMNS)
@@ -56,7 +58,6 @@ class Report:
                     [r.section, r.problem, r.dtype, r.threads, r.contender, *ms, t.rounds]
                 )
         (self.output / "results.md").write_text(self._markdown())
-        self._plot()
 
     def _markdown(self):
         parts = [
@@ -96,7 +97,8 @@ class Report:
             lines.append(f"| {row.contender} | {spread} | {faster} | {stream} |")
         return "\n".join(lines)
 
-    def _plot(self):
+    def plot(self):
+        """A panel for each sweep."""
         sweeps = sorted({row.section for row in self.rows if row.x})
         if not sweeps:
             return

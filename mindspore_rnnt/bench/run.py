@@ -51,7 +51,7 @@ def run(config: BenchConfig, output: Path) -> None:
                 size[axis] = value
             timings = measure(uniform(**size), [*ours, *peers], threads, config.seconds)
             report.add(axis, uniform(**size), threads, timings, value)
-    report.write()
+    report.plot()
     print(f"results are in {output}")
 
 
