@@ -25,6 +25,18 @@ struct Avx2 : GenericIsa<Avx2, 32> {
     const I lanes = Iota() < Set(static_cast<int32_t>(n));
     return lanes ? (F)_mm256_maskload_ps(x, (__m256i)lanes) : Set(fill);
   }
+  // 16 bits: the masked load of pairs, and the last of an odd number. (Lanes written one by one to
+  // be read as a vector would wait for the store buffer.)
+  template <class T>
+  static U16 LoadRawPart(const T* x, int64_t n, T fill) {
+    const U16 lanes = {0, 1, 2, 3, 4, 5, 6, 7};
+    const __m128i in_pairs =
+        _mm_cmpgt_epi32(_mm_set1_epi32(static_cast<int>(n / 2)), _mm_setr_epi32(0, 1, 2, 3));
+    const U16 pairs = (U16)_mm_maskload_epi32(reinterpret_cast<const int*>(x), in_pairs);
+    const U16 last = x[n - 1].bits - U16{}, rest = fill.bits - U16{};
+    const uint16_t count = static_cast<uint16_t>(n);
+    return lanes + 1 == count ? last : (lanes < count ? pairs : rest);
+  }
   static void StoreRawPart(float* x, int64_t n, F v) {
     const I lanes = Iota() < Set(static_cast<int32_t>(n));
     _mm256_maskstore_ps(x, (__m256i)lanes, v);
