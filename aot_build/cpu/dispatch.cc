@@ -6,6 +6,10 @@
 #include <stdexcept>
 #include <string>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include "level.h"
 
 namespace rnnt {
@@ -24,6 +28,14 @@ struct Candidate {
   bool supported;
 };
 
+#if defined(__x86_64__)
+// Compilers before g++ 11 know this one by no name.
+bool HasF16c() {
+  unsigned a, b, c, d;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+#endif
+
 // Best first.
 const Candidate* Candidates() {
   static const Candidate candidates[] = {
@@ -31,9 +43,8 @@ const Candidate* Candidates() {
       {&kAvx512Level, __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                           __builtin_cpu_supports("avx512dq") &&
                           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma") &&
-                          __builtin_cpu_supports("f16c")},
-      {&kAvx2Level, __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                        __builtin_cpu_supports("f16c")},
+                          HasF16c()},
+      {&kAvx2Level, __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && HasF16c()},
 #elif defined(__aarch64__)
       {&kNeonLevel, true},  // part of Armv8-A
 #endif

@@ -11,7 +11,7 @@
 namespace rnnt {
 
 struct Options {
-  int32_t blank;  // in [0, V)
+  int32_t blank;  // in [0, V), or -1: no such class
   float clamp;    // bound of the unit-upstream gradient, or infinity
   bool fused_log_softmax;
   float label_weight;  // 1 + fastemit_lambda

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // MindSpore's entries (ops.Custom, func_type="aot"): tensors in, checked; the driver does the work.
 // Tensors are inputs, then outputs. What is wrong with a shape or dtype throws; what is wrong with
-// a value never does.
+// a value never does, but for the check of both losses (params: may_throw).
 #include <cmath>
 
 #include "../../ascendc_op/op_kernel/rnnt_params.h"
@@ -156,7 +156,7 @@ RNNT_ENTRY(RnntRowGrad) {
   rows.coefficients = {
       tensors.At(3, "coefficients").MustHaveShape({n, rnnt::kCoefficientsFloats}).As<float>(),
       rnnt::kCoefficientsFloats};
-  rows.dloss = tensors.At(4, "dloss").MustHaveShape({n}).As<float>();
+  rows.dloss = tensors.At(4, "row_dloss").MustHaveShape({n}).As<float>();
   rows.dloss_stride = 1;
   rows.grad = rnnt::Like(logits, tensors.At(6, "dlogits"));
   rnnt::RowGrad(rows, logits.row_dtype(), rnnt::OptionsOf(tensors.At(5, "params"), rows.V));

@@ -71,6 +71,25 @@ def test_blank_out_of_range(level, blank):
         assert (gradient == 0).all() or form is in_chunks  # rows alone do not know their sample
 
 
+@pytest.mark.parametrize("form", [fused, two_op])
+@pytest.mark.parametrize("upstream", [np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize("V", [5, 10, 40])
+def test_a_gradient_of_zero_stays_zero_whatever_comes_from_upstream(level, form, upstream, V):
+    """A loss of NaN or inf has an upstream gradient of that kind, as in the mean of its square."""
+    batch = random_batch(LENGTHS, V=V)
+    layout = batch.layout(padded=False)
+    layout[1][0, 1] = V  # no class
+    rows = np.cumsum([0, *(T * (U + 1) for T, U in LENGTHS)])
+    layout[0][rows[1] : rows[2], layout[1][1, 0]] = -np.inf  # no path emits the first label
+    dloss = np.array([upstream, upstream, 2.0], np.float32)
+    expected = rnnt_loss_reference(*batch.alone(2).layout(False))
+    loss, gradient = form(layout, dloss)
+    assert np.isnan(loss[0]) and loss[1] == np.inf
+    assert (gradient[: rows[2]] == 0).all()
+    assert report("loss", loss[2:], expected[0]) < 1e-6
+    assert report("gradient", gradient[rows[2] :], 2 * expected[1]) < 1e-6
+
+
 def test_empty_tensors(level):
     params = pack_params()
     none = np.zeros(0, np.int32)

@@ -2,12 +2,14 @@
 // A check of the library without Python: for a cross-compiled build under an emulator, and for the
 // sanitizers. The test suite proper is tests/kernel.
 //
-//   cmake -S aot_build -B build/check -DSANITIZE=ON && cmake --build build/check --target
-//   check_kernel cmake -S aot_build -B build/arm -DCMAKE_SYSTEM_NAME=Linux
-//   -DCMAKE_SYSTEM_PROCESSOR=aarch64
+// clang-format off
+//   cmake -S aot_build -B build/check -DSANITIZE=ON && cmake --build build/check --target check_kernel
+//
+//   cmake -S aot_build -B build/arm -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64
 //         -DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++
 //         -DCMAKE_CROSSCOMPILING_EMULATOR="qemu-aarch64-static;-L;/usr/aarch64-linux-gnu"
 //   cmake --build build/arm --target check_kernel
+// clang-format on
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

@@ -16,7 +16,6 @@ struct Avx2 : GenericIsa<Avx2, 32> {
   static F Min(F a, F b) { return _mm256_min_ps(a, b); }
   static D Min(D a, D b) { return _mm256_min_pd(a, b); }
 
-  using GenericIsa::LoadRawPart;
   using GenericIsa::Narrow;
   using GenericIsa::StoreRawPart;
   using GenericIsa::Widen;

@@ -64,7 +64,8 @@ struct GenericIsa {
   // x in the lanes of the mask, 0 elsewhere.
   static F Where(I mask, F x) { return (F)((I)x & mask); }
 
-  // 2^(n / kPowers - 127) for 0 <= n < 255 kPowers; more bits may stand above.
+  // 2^(n / kPowers - 127) for kPowers <= n < 255 kPowers, where more bits may stand above; 0 at
+  // n = 0, and between them something below the smallest normal number.
   static constexpr int kPowers = 1;
   static F Power(U n) { return (F)(n << 23); }
 

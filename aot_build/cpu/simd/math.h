@@ -47,8 +47,8 @@ typename Isa::F Exp(typename Isa::F x) {
   return p * Isa::Power((U)shifted);
 }
 
-// exp(x) for x <= 0 to 1e-14 relative; 0 below -700, and for NaN, which is what -inf - -inf is in
-// LogAdd.
+// exp(x) for x <= 0 to 1e-14 relative; 0 from -709 down, and for NaN, which is what -inf - -inf is
+// in LogAdd.
 template <class Isa>
 typename Isa::D ExpDouble(typename Isa::D x) {
   using D = typename Isa::D;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Phase 3 on rows: one read of the logits, one write of the gradient.
 //
-//   g_k = exp(x_k - row_max) * (occupation / row_sum) - [k = blank] post_blank - [k = label]
-//   post_label dlogits_k = clamp(g_k) * dloss
+//   g_k = exp(x_k - row_max) * (occupation / row_sum)
+//         - [k = blank] post_blank - [k = label] post_label
+//
+//   dlogits_k = clamp(g_k) * dloss
 #ifndef MINDSPORE_RNNT_CPU_SIMD_ROW_GRAD_H_
 #define MINDSPORE_RNNT_CPU_SIMD_ROW_GRAD_H_
 
@@ -13,14 +15,26 @@
 
 namespace rnnt {
 
+// g * upstream, where a gradient of exactly 0 stays 0: what comes from upstream may be infinite or
+// NaN, as the loss of a sample is whose gradient is 0 because it is impossible or wrong.
+template <class Isa>
+struct Upstream {
+  using F = typename Isa::F;
+  float factor;
+  bool finite = factor - factor == 0.0f;
+
+  F operator()(F g) const { return finite ? g * factor : Isa::Where(g != F{}, g * factor); }
+};
+
 // What makes of the softmax share of entries [k, k + kFloats) their gradient.
 template <class Isa>
 struct RowFinish {
   using F = typename Isa::F;
   using I = typename Isa::I;
   int64_t blank, label;
-  F post_blank, post_label, clamp, dloss;
+  F post_blank, post_label, clamp;
   bool bounded;
+  Upstream<Isa> dloss;
 
   F operator()(F g, int64_t k) const {
     if (Holds(k, blank) || Holds(k, label)) {
@@ -28,7 +42,7 @@ struct RowFinish {
       g = g - Isa::Where(Entries(k) == Isa::Set(static_cast<int32_t>(label)), post_label);
     }
     if (bounded) g = Isa::Max(-clamp, Isa::Min(clamp, g));
-    return g * dloss;  // NaN stays NaN
+    return dloss(g);  // NaN stays NaN
   }
 
   static bool Holds(int64_t k, int64_t entry) {
@@ -45,9 +59,13 @@ void RowGradOf(const Rows& rows, const Options& options) {
   for (int64_t r = 0; r < rows.count; ++r, x += rows.V, y += rows.V) {
     const float dloss = rows.dloss[r * rows.dloss_stride] + 0.0f;  // never -0
     const Coefficients c = dloss == 0.0f ? Coefficients{} : rows.coefficients[r];
-    const RowFinish<Isa> finish = {
-        options.blank,           rows.labels[r],  Isa::Set(c.post_blank),   Isa::Set(c.post_label),
-        Isa::Set(options.clamp), Isa::Set(dloss), options.clamp < kInfinity};
+    const RowFinish<Isa> finish = {options.blank,
+                                   rows.labels[r],
+                                   Isa::Set(c.post_blank),
+                                   Isa::Set(c.post_label),
+                                   Isa::Set(options.clamp),
+                                   options.clamp < kInfinity,
+                                   {dloss}};
     if (options.fused_log_softmax && c.occupation != 0.0f) {
       const Stats s = rows.stats[r];
       const float row_max = s.row_max, scale = c.occupation / s.row_sum;
@@ -67,7 +85,7 @@ void RowGradOf(const Rows& rows, const Options& options) {
   if (rows.stream) Isa::StreamFence();
 }
 
-// y = x * factor; zeros if factor is 0, whatever x holds.
+// y = x * factor; zeros if factor is 0, whatever x holds, and where x is 0.
 template <class Isa, class T>
 void ScaleOf(const void* from, float factor, void* to, int64_t count, bool stream) {
   using F = typename Isa::F;
@@ -77,9 +95,10 @@ void ScaleOf(const void* from, float factor, void* to, int64_t count, bool strea
     WriteRow<Isa>(
         y, count, stream, [](int64_t) { return F{}; }, [](int64_t, int64_t) { return F{}; });
   } else {
+    const Upstream<Isa> times = {factor};
     WriteRow<Isa>(
-        y, count, stream, [=](int64_t i) { return Isa::Load(x + i) * factor; },
-        [=](int64_t i, int64_t n) { return Isa::LoadPart(x + i, n, T{}) * factor; });
+        y, count, stream, [=](int64_t i) { return times(Isa::Load(x + i)); },
+        [=](int64_t i, int64_t n) { return times(Isa::LoadPart(x + i, n, T{})); });
   }
   if (stream) Isa::StreamFence();
 }

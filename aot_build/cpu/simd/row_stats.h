@@ -36,7 +36,7 @@ float ExpSum(const T* x, int64_t n, float row_max) {
   F s0 = F{}, s1 = F{};
   int64_t i = 0;
   for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
-    // While this row is computed, the next one comes: with arithmetic between, no hardware
+    // While these are computed, the next as many come: with arithmetic between, no hardware
     // prefetcher runs far enough ahead.
     __builtin_prefetch(x + n + i);
     if (kLanes * sizeof(T) > 32) __builtin_prefetch(x + n + i + kLanes);

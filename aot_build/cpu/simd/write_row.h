@@ -29,7 +29,7 @@ __attribute__((always_inline)) inline void WriteRow(T* y, int64_t V, bool stream
     k = to_line < V ? to_line : V;
     // The next row begins in this row's last line: stores to it would wait for it, and all stores
     // behind them.
-    if (reinterpret_cast<intptr_t>(y + V) % 64 != 0) __builtin_prefetch(y + V, /*rw=*/1);
+    if (reinterpret_cast<intptr_t>(y + V) % 64 != 0) __builtin_prefetch(y + V);
     WriteThroughCache<Isa>(y, 0, k, value, part);
     for (; k + kLine <= V; k += kLine) {
       typename Isa::F line[kVectors];
