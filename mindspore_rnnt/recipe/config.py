@@ -12,6 +12,8 @@ from pathlib import Path
 
 import yaml
 
+from . import rules
+
 PACKAGE = Path(__file__).resolve().parents[1]
 
 
@@ -149,34 +151,6 @@ class Config:
         return dataclasses.asdict(self)
 
 
-# What a value must be beyond its type; found out here and not late in an epoch.
-RULES = {
-    "at least 1": (
-        lambda value: value >= 1,
-        [
-            *("data.buckets", "data.train_utterances", "data.heldout_utterances"),
-            *("features.mels", "features.cmvn_utterances"),
-            *("optim.accumulate", "train.epochs", "train.batch_size", "train.evaluate_every"),
-            *("decode.beam", "decode.max_symbols", "decode.batch_size"),
-        ],
-    ),
-    "at least 0.1 (an encoder frame needs 55 ms)": (
-        lambda value: value >= 0.1,
-        ["data.min_seconds"],
-    ),
-    "in [0, 1]": (lambda value: 0 <= value <= 1, ["noise.probability", "noise.folder_share"]),
-    "[lowest, highest]": (
-        lambda value: len(value) == 2 and value[0] <= value[1],
-        ["noise.snr_db", "augment.gain_db", "data.rate_wpm", "data.pitch"],
-    ),
-    "speeds from 0.5 to 1.8": (
-        lambda value: value and all(0.5 <= speed <= 1.8 for speed in value),
-        ["augment.speeds"],
-    ),
-    "a list that is not empty": (bool, ["data.train_voices", "data.heldout_voices"]),
-}
-
-
 def load(path: str | Path | None = None, overrides: typing.Sequence[str] = ()) -> Config:
     """The defaults, then the YAML file, then `section.key=value` overrides in order."""
     config = Config()
@@ -190,14 +164,7 @@ def load(path: str | Path | None = None, overrides: typing.Sequence[str] = ()) -
         if not equals or len(parts) != 2:
             raise ValueError(f"--set wants section.key=value, but got {text!r}")
         _merge(config, {parts[0]: {parts[1]: yaml.safe_load(value)}}, where=f"--set {text}")
-    _check(config)
-    return config
-
-
-def from_dict(tree: dict) -> Config:
-    """The inverse of `Config.to_dict`, for a configuration saved with a checkpoint."""
-    config = Config()
-    _merge(config, tree, where="the saved configuration")
+    rules.check(config)
     return config
 
 
@@ -216,15 +183,6 @@ def find(path: str | Path) -> Path:
     raise FileNotFoundError(
         f"no configuration {str(path)!r}; looked for " + ", ".join(map(str, places))
     )
-
-
-def _check(config: Config) -> None:
-    for words, (holds, keys) in RULES.items():
-        for key in keys:
-            section, name = key.split(".")
-            value = getattr(getattr(config, section), name)
-            if not holds(value):
-                raise ValueError(f"{key} must be {words}, but got {value!r}")
 
 
 def _merge(config: Config, tree: object, where: str) -> None:

@@ -25,10 +25,6 @@ class ConformerEncoder(nn.Cell):
     def __init__(self, config: ModelConfig, mels: int):
         super().__init__()
         kinds = {"stack": StackSubsampling, "conv2d": Conv2dSubsampling}
-        if config.subsampling not in kinds:
-            raise ValueError(
-                f"model.subsampling must be one of {sorted(kinds)}, but got {config.subsampling!r}"
-            )
         self.chunk_size, self.left_chunks = config.chunk_size, config.left_chunks
         self.dim, self.heads, self.kernel = config.encoder_dim, config.heads, config.conv_kernel
         self.subsampling = kinds[config.subsampling](mels, config.encoder_dim)

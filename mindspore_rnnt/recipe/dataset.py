@@ -20,6 +20,7 @@ from mindspore_rnnt import packed_indices
 from .augment import change_gain, change_speed, spec_augment, sped_samples
 from .cache import FeatureCache
 from .config import Config
+from .conformer import SUBSAMPLING
 from .corpus import Utterance, load_corpus
 from .features import Cmvn, LogMel
 from .grammar import load_grammar
@@ -27,7 +28,6 @@ from .noise import NoiseMaker
 from .synth import speak_heldout, speak_train
 from .text import Vocabulary
 
-SUBSAMPLING = 4  # feature frames per encoder frame: encoder lengths are frames // 4
 FRAME_MULTIPLE = 16 * SUBSAMPLING  # padded lengths are multiples of it
 AHEAD = 2  # batches made in the background
 UNREADABLE = (soundfile.SoundFileError, OSError, ValueError)

@@ -18,9 +18,7 @@ from .text import BLANK
 def build_predictor(config: ModelConfig, vocab_size: int) -> nn.Cell:
     if config.predictor == "stateless":
         return StatelessPredictor(vocab_size, config.predictor_dim, config.predictor_context)
-    if config.predictor == "lstm":
-        return LSTMPredictor(vocab_size, config.predictor_dim)
-    raise ValueError(f"model.predictor must be 'stateless' or 'lstm', but got {config.predictor!r}")
+    return LSTMPredictor(vocab_size, config.predictor_dim)
 
 
 class StatelessPredictor(nn.Cell):
@@ -28,8 +26,6 @@ class StatelessPredictor(nn.Cell):
 
     def __init__(self, vocab_size: int, dim: int, context: int):
         super().__init__()
-        if context < 1:
-            raise ValueError(f"model.predictor_context must be at least 1, but got {context}")
         self.context = context
         self.tables = Parameter(
             initializer(Normal(dim**-0.5), (context, vocab_size, dim)), name="tables"

@@ -36,8 +36,3 @@ def test_stateless_is_the_sum_of_embeddings_of_the_last_tokens():
     last_two = [(0, 0), (0, 3), (3, 1)]
     expected = [tables[0, first] + tables[1, second] for first, second in last_two]
     assert report("sum", whole, expected) < TOLERANCE["recipe_encoder"]
-
-
-def test_unknown_kind():
-    with pytest.raises(ValueError, match="'stateless' or 'lstm', but got 'gru'"):
-        network("model.predictor=gru")

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a setting must be beyond its type: found out at the start and not late in an epoch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .config import Config
+
+CHOICES = {
+    "model.subsampling": ("stack", "conv2d"),
+    "model.predictor": ("stateless", "lstm"),
+    "train.dtype": ("float32", "float16"),
+    "train.device": ("", "CPU", "Ascend"),
+    "decode.method": ("greedy", "beam"),
+}
+RULES = {
+    "at least 1": (
+        lambda value: value >= 1,
+        [
+            *("data.buckets", "data.train_utterances", "data.heldout_utterances"),
+            *("features.mels", "features.cmvn_utterances"),
+            *("model.encoder_dim", "model.blocks", "model.heads", "model.feed_forward"),
+            *("model.conv_kernel", "model.predictor_dim", "model.predictor_context"),
+            *("model.joiner_dim", "optim.accumulate", "optim.loss_scale"),
+            *("train.epochs", "train.batch_size", "train.evaluate_every"),
+            *("train.keep_last", "train.average"),
+            *("decode.beam", "decode.max_symbols", "decode.batch_size"),
+        ],
+    ),
+    "at least 0": (
+        lambda value: value >= 0,
+        [
+            *("data.train_phrases", "data.train_fragments", "features.cache_mb"),
+            *("augment.time_masks", "augment.time_width"),
+            *("augment.frequency_masks", "augment.frequency_width"),
+            *("optim.warmup_steps", "optim.weight_decay", "optim.clip_norm"),
+            *("train.save_every", "train.evaluate_utterances", "train.require_loss_ratio"),
+            "evaluate.pictures",
+        ],
+    ),
+    "above 0": (lambda value: value > 0, ["optim.lr"]),
+    "at least 0.1 (an encoder frame needs 55 ms)": (
+        lambda value: value >= 0.1,
+        ["data.min_seconds"],
+    ),
+    "in [0, 1]": (
+        lambda value: 0 <= value <= 1,
+        ["noise.probability", "noise.folder_share", "optim.final_ratio"],
+    ),
+    "in [0, 1)": (lambda value: 0 <= value < 1, ["model.dropout", "optim.beta2"]),
+    "-1 or at least 1": (lambda value: value == -1 or value >= 1, ["model.chunk_size"]),
+    "-1 or at least 0": (lambda value: value >= -1, ["model.left_chunks"]),
+    "[lowest, highest]": (
+        lambda value: len(value) == 2 and value[0] <= value[1],
+        ["noise.snr_db", "augment.gain_db", "data.rate_wpm", "data.pitch"],
+    ),
+    "speeds from 0.5 to 1.8": (
+        lambda value: value and all(0.5 <= speed <= 1.8 for speed in value),
+        ["augment.speeds"],
+    ),
+    "a list that is not empty": (
+        bool,
+        ["data.train_voices", "data.heldout_voices", "evaluate.train_seeds"],
+    ),
+}
+
+
+def check(config: Config) -> None:
+    """A ValueError for the first setting that breaks a rule."""
+    for key, choices in CHOICES.items():
+        if _value(config, key) not in choices:
+            names = ", ".join(map(repr, choices))
+            raise ValueError(f"{key} must be one of {names}, but got {_value(config, key)!r}")
+    for words, (holds, keys) in RULES.items():
+        for key in keys:
+            if not holds(_value(config, key)):
+                raise ValueError(f"{key} must be {words}, but got {_value(config, key)!r}")
+    data = config.data
+    if not data.min_seconds < data.max_seconds:
+        raise ValueError(
+            f"data.min_seconds must be below data.max_seconds, but got {data.min_seconds} "
+            f"and {data.max_seconds}"
+        )
+
+
+def _value(config: Config, key: str) -> object:
+    section, name = key.split(".")
+    return getattr(getattr(config, section), name)
