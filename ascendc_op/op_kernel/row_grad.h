@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Phase row_grad: the second look at each row of logits, and its gradient.
 //
-//   d loss / d x_k = exp((x_k - row_max) - log_sum + log occupation) - [k = blank] post_blank - [k
-//   = label] post_label
+//   d loss / d x_k = exp((x_k - row_max) - log_sum + log occupation)
+//                    - [k = blank] post_blank - [k = label] post_label
 //
 // clipped to [-clamp, clamp], times dloss. Input that holds log-probabilities has no softmax term
 // and is not read.

@@ -66,12 +66,28 @@ class ScaleGrad {
   }
 
   RNNT_FN void Scale(const Job& job) {
-    const int32_t pitch = pieces_.pitch();
+    const int32_t pitch = pieces_.pitch(), n = job.piece.rows * pitch;
+    const bool finite = job.dloss >= kLowest && job.dloss <= -kLowest;
+    const float factor = finite ? job.dloss : (job.dloss < 0.0f ? kLowest : -kLowest);
     const LocalTensor<float> y = writer_.Floats();
-    Muls(y, reader_.Floats(job.piece, pitch, y), job.dloss, job.piece.rows * pitch);
+    Muls(y, reader_.Floats(job.piece, pitch, y), factor, n);
     reader_.Release();
     Fence();
+    if (!finite) Overflow(y, job.dloss != job.dloss, n);
     writer_.Store(job.piece, pitch);
+  }
+
+  // Takes y, which is times the largest float by now, to what an infinite or NaN upstream makes of
+  // it, except that 0 stays 0: so it is for a sample whose loss is infinite or NaN and whose
+  // gradient is therefore 0.
+  RNNT_FN void Overflow(const LocalTensor<float>& y, bool to_nan, int32_t n) {
+    for (int32_t i = 0; i < 2; ++i) {  // 1e-45 takes it three times
+      Muls(y, y, -kLowest, n);
+      Fence();
+    }
+    if (!to_nan) return;
+    Sub(y, y, y, n);  // inf - inf
+    Fence();
   }
 
   // Exactly 0, whatever the gradient is: a weight of 0 drops a NaN sample.

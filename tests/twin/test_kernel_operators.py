@@ -112,6 +112,21 @@ def test_samples_without_a_gradient(padded):
     assert np.isfinite(grad).all()
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_a_gradient_of_zero_stays_zero_whatever_comes_from_upstream(dtype):
+    """Such a sample's loss is NaN or infinite, and so is what upstream makes of it."""
+    batch = random_batch([(2, 1)] * 4, 9, seed=6, dtype=dtype)
+    grad = batch.layout(False)[0]
+    smallest = {"float32": 2.0**-149, "float16": 2.0**-24, "bfloat16": 2.0**-133}[dtype]
+    grad[:, ::2], grad[:, 1], grad[0, 3] = 0, smallest, np.nan
+    upstream = np.array([np.inf, -np.inf, np.nan, 2.0], np.float32)
+    lengths = batch.layout(False)[2:]
+    got, _ = twin.scale_grad(grad, *lengths, upstream, dtype)
+    with np.errstate(invalid="ignore"):
+        expected = np.where(grad == 0, 0, grad * np.repeat(upstream, 4)[:, None])
+    assert np.array_equal(got, expected, equal_nan=True)
+
+
 @pytest.mark.parametrize("change", [1, -2])
 def test_packed_lengths_that_do_not_add_up(change):
     logits, targets, T, U = random_batch(LENGTHS, 9).layout(False)
