@@ -5,14 +5,14 @@ import csv
 import os
 import subprocess
 import sys
-from time import sleep
 
 import pytest
 
 from mindspore_rnnt.__main__ import COMMANDS, main
-from mindspore_rnnt.bench import timing
+from mindspore_rnnt.bench import contenders, timing
 from mindspore_rnnt.bench.contenders import memory_bytes
 from mindspore_rnnt.bench.problems import librispeech, uniform
+from mindspore_rnnt.bench.report import Report
 
 CONFIG = """
 seconds: 0.01
@@ -92,27 +92,130 @@ def test_problems_keep_pairs_together_and_lay_out_the_same_logits(tmp_path):
     problem = librispeech(tmp_path / "lengths.csv", 2, 6)
     assert problem.lengths == ((4, 2), (3, 3)) and problem.bytes == (12 + 12) * 6 * 4
     packed, padded = problem.packed(), problem.padded()
-    assert padded.shape == (2, 4, 4, 6)
+    assert padded.shape == problem.padded_shape == (2, 4, 4, 6)
     assert (padded[0, :, :3].reshape(-1, 6) == packed[:12]).all()
     assert (padded[1, :3].reshape(-1, 6) == packed[12:]).all()
     assert uniform(2, 5, 3, 7, "float16").bytes == 2 * 5 * 4 * 7 * 2
 
 
-def test_contenders_that_memory_does_not_hold(monkeypatch, capsys):
+def test_memory_of_contenders_that_share_their_logits():
+    problem = uniform(1, 3, 2, 5)  # 45 entries
+    ours, peers = ["fused pynative", "two-op jit"], ["torchaudio", "fast_rnnt"]
+    assert memory_bytes(ours[:1], problem) == memory_bytes(ours, problem) == 3 * 4 * 45
+    assert memory_bytes(peers, problem) == 2 * 3 * 4 * 45
+    assert memory_bytes([*peers, "stream", *ours], problem) == 3 * 3 * 4 * 45 + 2 * 4 * 45
+    assert memory_bytes([], problem) == 0
+
+
+@pytest.fixture
+def memory(monkeypatch):
+    """A list of what the machine has to say of its free memory, call after call."""
+    answers = []
+    monkeypatch.setattr(timing, "_available_bytes", lambda: answers.pop(0))
+    return answers
+
+
+@pytest.fixture
+def groups(monkeypatch):
+    """The groups that are made, instead of making them."""
+    made = []
+
+    def make(group, problem, threads):
+        made.append(group)
+        return {name: lambda: None for name in group}
+
+    monkeypatch.setattr(timing, "make", make)
+    return made
+
+
+ALL = ["two-op jit", "torchaudio", "fused jit", "stream"]
+
+
+def test_contenders_run_side_by_side_where_memory_holds_all(memory, groups, capsys):
     problem = uniform(1, 3, 2, 5)
-    need = memory_bytes("fused pynative", problem)
-    assert memory_bytes("stream", problem) < need == memory_bytes("torchaudio", problem)
-    both = ["fused pynative", "stream"]
-    monkeypatch.setattr(timing, "_available_bytes", lambda: need)
-    assert list(timing.measure(problem, both, 0, 0.0)) == both  # one after another
+    need = memory_bytes(ALL, problem)
+    memory[:] = [need, need]
+    assert list(timing.measure(problem, ALL, 0, 0.0)) == ALL
+    assert groups == [ALL] and capsys.readouterr().out == ""
+
+
+def test_contenders_run_peers_first_where_memory_is_short(memory, groups, capsys):
+    problem = uniform(1, 3, 2, 5)
+    need = memory_bytes(ALL, problem)
+    memory[:] = [need - 1, need, need, need]
+    assert list(timing.measure(problem, ALL, 0, 0.0)) == ALL  # the order of the table
+    assert groups == [["torchaudio"], ["stream"], ["two-op jit", "fused jit"]]
     assert capsys.readouterr().out == ""
-    monkeypatch.setattr(timing, "_available_bytes", lambda: need - 1)
-    assert list(timing.measure(problem, both, 0, 0.0)) == ["stream"]
-    assert "fused pynative is left out" in capsys.readouterr().out
 
 
-def test_slow_calls_are_measured_once():
-    calls = {"slow": lambda: sleep(0.02), "quick": lambda: None}
-    timings = timing.measure_calls(calls, 0.001)
-    assert timings["slow"].rounds == 1 and timings["slow"].median >= 0.02
-    assert timings["quick"].rounds == timing.MOST_ROUNDS
+def test_contenders_that_memory_does_not_hold_when_it_is_their_turn(memory, groups, capsys):
+    problem = uniform(1, 3, 2, 5)
+    peer, ours = memory_bytes(["torchaudio"], problem), memory_bytes(["fused jit"], problem)
+    memory[:] = [0, peer, 0, ours - 1]
+    assert list(timing.measure(problem, ALL, 0, 0.0)) == ["torchaudio"]
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(" is left out")[0] for line in lines] == [
+        "stream",
+        "two-op jit",
+        "fused jit",
+    ]
+
+
+def test_no_table_where_every_contender_is_left_out(tmp_path, capsys):
+    report, problem = Report(tmp_path), uniform(1, 3, 2, 5)
+    report.add("sizes", problem, 0, {})
+    assert capsys.readouterr().out == "" and report.rows == []
+    report.add("sizes", problem, 0, {"torchaudio": timing.Timing(0.004, 0.003, 0.005, 3)})
+    first = capsys.readouterr().out
+    assert "| torchaudio | 4.00 (3.00 - 5.00) | 1.0x |  |" in first
+    report.add("V", problem, 0, {})
+    assert capsys.readouterr().out == "" and len(report.rows) == 1
+    assert (tmp_path / "results.md").read_text().count("| torchaudio |") == 1
+
+
+def test_bench_survives_a_peers_error_but_not_ours(monkeypatch, capsys):
+    def failing(problem, threads):
+        def once():
+            raise RuntimeError("no luck\nsecond line")
+
+        return once
+
+    problem = uniform(1, 3, 2, 5)
+    monkeypatch.setitem(contenders._OTHERS, "torchaudio", failing)
+    assert list(timing.measure(problem, ["torchaudio", "stream"], 0, 0.0)) == ["stream"]
+    assert capsys.readouterr().out == "torchaudio is left out: RuntimeError: no luck\n"
+    monkeypatch.setitem(contenders._OTHERS, "stream", failing)
+    with pytest.raises(RuntimeError, match="no luck"):
+        timing.measure(problem, ["stream"], 0, 0.0)
+
+
+def test_torch_gets_its_own_number_of_threads_back():
+    import torch
+
+    contenders._default_torch_threads.cache_clear()
+    default = torch.get_num_threads()
+    try:
+        for threads, expected in ((default + 1, default + 1), (0, default), (1, 1), (0, default)):
+            contenders.make(["torchaudio"], uniform(1, 3, 2, 5), threads)
+            assert torch.get_num_threads() == expected
+    finally:
+        torch.set_num_threads(default)
+
+
+@pytest.mark.parametrize(
+    "seconds_of_call, rounds",
+    [(0.0, timing.MOST_ROUNDS), (0.25, 4), (1.0, 3), (4.5, 3), (5.0, 2), (9.0, 2), (10.0, 1)],
+)
+def test_rounds_of_a_call_in_one_second(monkeypatch, seconds_of_call, rounds):
+    """At least three, but for calls that take five times as long and more."""
+    monkeypatch.setattr(timing, "_seconds", lambda call: call())
+    calls = []
+
+    def call():
+        calls.append(None)
+        return seconds_of_call
+
+    taken = timing.measure_calls({"call": call, "quick": lambda: 0.0}, 1.0)
+    assert taken["call"] == (seconds_of_call, seconds_of_call, seconds_of_call, rounds)
+    assert len(calls) == rounds + 1  # and a warm-up
+    assert taken["quick"].rounds == timing.MOST_ROUNDS

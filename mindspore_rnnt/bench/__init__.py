@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """python -m mindspore_rnnt bench: loss and gradient against what else there is, in one run.
 
-Every contender gets the same problem, the same threads and a warm-up, is waited for, and includes
-its log-softmax. Ours reads packed logits; torchaudio has padded ones only and gets them padded.
+Every contender gets the same problem and a warm-up, is waited for, and includes its log-softmax.
+Threads are each contender's own default, or as many for each as the configuration says. Ours reads
+packed logits; torchaudio has padded ones only and gets them padded.
 """
 
 import argparse

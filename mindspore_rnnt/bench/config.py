@@ -11,7 +11,10 @@ from pathlib import Path
 class BenchConfig:
     output: str = "runs/bench"
     threads: int = 0  # 0: each contender's own default
-    seconds: float = 3.0  # for each contender on each problem, at least three rounds
+    # For each contender on each problem, and at least three rounds; fewer if a call takes several
+    # times as long: none is called again after ten times `seconds`, or one slow peer would take
+    # hours. Three rounds of a call that takes up to five times `seconds` end within that.
+    seconds: float = 3.0
     dtypes: list[str] = field(default_factory=lambda: ["float32"])
     forms: list[str] = field(default_factory=lambda: ["two-op", "fused", "evaluation"])
     modes: list[str] = field(default_factory=lambda: ["pynative", "jit"])

@@ -6,14 +6,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import cache
 from importlib.util import find_spec
+from math import prod
 
 import numpy as np
 
 from .. import native
 from .problems import Problem
 
-OURS = ("two-op", "fused", "evaluation")
+PEERS = ("torchaudio", "fast_rnnt")
 
 
 def available(peers: list[str]) -> list[str]:
@@ -22,25 +24,30 @@ def available(peers: list[str]) -> list[str]:
 
 
 def make(contenders: list[str], problem: Problem, threads: int) -> dict[str, Callable[[], None]]:
-    """A contender is a peer's name or "<form> <mode>"; all forms of ours read the same tensors."""
+    """A contender is a peer's name, "stream" or "<form> <mode>" of ours; all of ours read the same
+    tensors."""
     native.set_threads(threads)
     calls, inputs = {}, None
     for contender in contenders:
-        if contender in _PEERS:
-            calls[contender] = _PEERS[contender](problem, threads)
-        else:
+        if is_ours(contender):
             inputs = inputs or our_inputs(problem)
             calls[contender] = _ours(inputs, *contender.split())
+        else:
+            calls[contender] = _OTHERS[contender](problem, threads)
     return calls
 
 
-def memory_bytes(contender: str, problem: Problem) -> int:
-    """About the most that a contender holds; half precision is float32 while it is made."""
-    if contender == "stream":
-        return 2 * problem.bytes
-    if contender in _PEERS:  # logits, gradient, gradient times upstream
-        return 3 * 4 * problem.padded_entries
-    return 3 * 4 * problem.rows * problem.V
+def is_ours(contender: str) -> bool:
+    return contender not in _OTHERS
+
+
+def memory_bytes(contenders: list[str], problem: Problem) -> int:
+    """About the most that they hold together. Ours share their logits and run one at a time, so
+    any number of them needs what one does; half precision is float32 while it is made."""
+    needs = {"ours": 3 * 4 * problem.rows * problem.V}  # logits, gradient, gradient times upstream
+    needs |= dict.fromkeys(PEERS, 3 * 4 * prod(problem.padded_shape))
+    needs["stream"] = 2 * problem.bytes
+    return sum(needs[name] for name in {"ours" if is_ours(c) else c for c in contenders})
 
 
 def our_inputs(problem: Problem):
@@ -91,10 +98,7 @@ def _torchaudio(problem, threads):
     import torch
     import torchaudio
 
-    if threads:
-        torch.set_num_threads(threads)
-    logits = torch.from_numpy(problem.padded()).to(getattr(torch, problem.dtype))
-    logits.requires_grad_(True)
+    logits = _torch_logits(problem, threads)
     ints = (problem.targets, problem.logit_lengths, problem.target_lengths)
     ints = [torch.from_numpy(x) for x in ints]
 
@@ -111,10 +115,7 @@ def _fast_rnnt(problem, threads):
     import fast_rnnt
     import torch
 
-    if threads:
-        torch.set_num_threads(threads)
-    logits = torch.from_numpy(problem.padded()).to(getattr(torch, problem.dtype))
-    logits.requires_grad_(True)
+    logits = _torch_logits(problem, threads)
     symbols = torch.from_numpy(problem.targets).long()
     boundary = torch.zeros((len(problem.lengths), 4), dtype=torch.int64)
     boundary[:, 2] = torch.from_numpy(problem.target_lengths)
@@ -130,6 +131,22 @@ def _fast_rnnt(problem, threads):
     return once
 
 
+def _torch_logits(problem, threads):
+    """For a call with so many threads, or torch's default."""
+    import torch
+
+    default = _default_torch_threads()  # of a process that has not set any
+    torch.set_num_threads(threads or default)
+    return torch.from_numpy(problem.padded()).to(getattr(torch, problem.dtype)).requires_grad_(True)
+
+
+@cache
+def _default_torch_threads():
+    import torch
+
+    return torch.get_num_threads()
+
+
 def _stream(problem, threads):
     """Read S, then read S and write S, into memory that is there: what the bus allows."""
     source = np.ones(problem.bytes, np.uint8)
@@ -137,4 +154,4 @@ def _stream(problem, threads):
     return lambda: native.stream_seconds(source, target)
 
 
-_PEERS = {"torchaudio": _torchaudio, "fast_rnnt": _fast_rnnt, "stream": _stream}
+_OTHERS = {"torchaudio": _torchaudio, "fast_rnnt": _fast_rnnt, "stream": _stream}

@@ -30,9 +30,9 @@ class Problem:
         return self.rows * self.V * _BYTES[self.dtype]
 
     @property
-    def padded_entries(self) -> int:
+    def padded_shape(self) -> tuple[int, int, int, int]:
         max_t, max_u = (max(sizes) for sizes in zip(*self.lengths))
-        return len(self.lengths) * max_t * (max_u + 1) * self.V
+        return len(self.lengths), max_t, max_u + 1, self.V
 
     @property
     def logit_lengths(self) -> np.ndarray:
@@ -53,8 +53,7 @@ class Problem:
 
     def padded(self) -> np.ndarray:
         """The same logits with zeros in the padding."""
-        max_t, max_u = (max(sizes) for sizes in zip(*self.lengths))
-        padded = np.zeros((len(self.lengths), max_t, max_u + 1, self.V), np.float32)
+        padded = np.zeros(self.padded_shape, np.float32)
         packed, row = self.packed(), 0
         for place, (T, U) in zip(padded, self.lengths):
             rows = T * (U + 1)

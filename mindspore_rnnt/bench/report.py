@@ -18,7 +18,7 @@ COLUMNS = ("section", "problem", "dtype", "threads", "contender", "ms", "low", "
 
 @dataclass
 class Row:
-    section: str  # sizes, librispeech, profile, or what is swept
+    section: str  # sizes, LibriSpeech, profile, or what is swept
     problem: str
     dtype: str
     threads: int
@@ -35,11 +35,14 @@ class Report:
         output.mkdir(parents=True, exist_ok=True)
 
     def add(self, section, problem, threads, timings, x=0):
-        for contender, timing in timings.items():
-            self.rows.append(
-                Row(section, problem.name, problem.dtype, threads, contender, timing, x)
-            )
-        print(self._table(self.rows[-len(timings) :]), flush=True)
+        rows = [
+            Row(section, problem.name, problem.dtype, threads, contender, timing, x)
+            for contender, timing in timings.items()
+        ]
+        if not rows:  # memory held none of them
+            return
+        print(self._table(rows), flush=True)
+        self.rows += rows
         self._write_tables()
 
     def add_peak(self, problem, form, mode, peak):
@@ -64,7 +67,8 @@ class Report:
             "# mindspore_rnnt bench",
             f"mindspore_rnnt {__version__}, MindSpore {mindspore_version()}, {_processor()}, "
             f"{os.cpu_count()} CPUs, SIMD level {native.cpu_level()}. Medians, in brackets the "
-            "quartiles; 'x torchaudio' and 'x stream' compare with the same table's rows.",
+            "quartiles; 'torchaudio takes' (so many times as long) and 'of a 3 S stream' (so many "
+            "times its time) compare with the same table's rows.",
         ]
         groups = {}
         for row in self.rows:
