@@ -34,7 +34,7 @@ class TrainStep:
     def __init__(self, model: Transducer, config: Config, total_updates: int, group: Group):
         self._model, self._config, self._group = model, config, group
         self._clip_norm = config.optim.clip_norm
-        self.optimizer = _optimizer(model, config, total_updates)
+        self.optimizer = build_optimizer(model, config, total_updates)
         self.scaler = amp.DynamicLossScaler(config.optim.loss_scale, SCALE_FACTOR, SCALE_WINDOW)
         self.shapes: list[tuple] = []  # one compile each
         self._mean = MeanOverRanks(self.optimizer.parameters, group)
@@ -129,7 +129,8 @@ def dropout_factors(config: Config, group: Group, epoch: int, step: int) -> np.n
     return mine.astype(np.float32) / np.float32(1 - model.dropout)
 
 
-def _optimizer(model: Transducer, config: Config, total_updates: int) -> nn.Optimizer:
+def build_optimizer(model: Transducer, config: Config, total_updates: int) -> nn.Optimizer:
+    """Adam with the schedule of a run of so many updates."""
     optim, parameters = config.optim, model.trainable_params()
     rate = WarmupCosine(optim, total_updates)
     if optim.weight_decay:
