@@ -62,7 +62,10 @@ def cpu_level() -> str:
     """The SIMD level in use; a RuntimeError if MINDSPORE_RNNT_CPU names none of this machine's."""
     level = library().MindsporeRnntCpuLevel().decode()
     if not level:
-        raise RuntimeError(f"MINDSPORE_RNNT_CPU must be one of {cpu_levels()} on this machine")
+        raise RuntimeError(
+            f"MINDSPORE_RNNT_CPU must be one of {cpu_levels()} on this machine, "
+            f"but is {os.environ.get('MINDSPORE_RNNT_CPU')!r}"
+        )
     return level
 
 
@@ -100,6 +103,7 @@ def stream_seconds(source: np.ndarray, target: np.ndarray) -> float:
     """Seconds to read `source`, then to read it again and write `target`, with all threads."""
     if source.nbytes != target.nbytes:
         raise ValueError(f"target must have {source.nbytes} bytes, but has {target.nbytes}")
+    cpu_level()  # which raises; what the library throws here would end the process
     return library().MindsporeRnntStream(source.ctypes.data, target.ctypes.data, source.nbytes)
 
 

@@ -57,6 +57,25 @@ def test_doctor_says_which_simd_levels_there_are():
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 1 and "Traceback" not in done.stderr
     assert "MINDSPORE_RNNT_CPU must be one of" in done.stdout and "portable" in done.stdout
+    assert "but is 'sse9'" in done.stdout
+
+
+def test_an_unknown_simd_level_is_an_error_of_the_stream_too():
+    """In a process of its own: the level is chosen once, and a C++ exception would abort."""
+    code = """
+import numpy as np
+from mindspore_rnnt import native
+try:
+    native.stream_seconds(np.zeros(64, np.uint8), np.zeros(64, np.uint8))
+except RuntimeError as error:
+    print(error)
+"""
+    environment = {**os.environ, "MINDSPORE_RNNT_CPU": "sse9"}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("MINDSPORE_RNNT_CPU must be one of")
+    assert done.stdout.endswith("but is 'sse9'\n")
 
 
 def test_usage_names_every_command(capsys):
