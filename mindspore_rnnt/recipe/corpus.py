@@ -21,6 +21,7 @@ from .config import Config
 from .text import Vocabulary, normalise
 
 NAMED = 5  # bad files that a warning names, of each kind
+UNREADABLE = (soundfile.SoundFileError, OSError, ValueError)  # what `read_audio` may raise
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +50,7 @@ class Entry:
     key: str
     path: str = ""
     text: str = ""
+    voice: str = ""
     problem: str = ""
 
 
@@ -58,14 +60,14 @@ class BadFiles(list):
     def add(self, kind: str, key: str, detail: str = "") -> None:
         self.append((kind, key, detail))
 
-    def report(self, source: str, total: int, strict: bool) -> None:
+    def report(self, source: str, total: int, strict: bool, what: str = "utterances") -> None:
         """One warning, or with `strict` a ValueError, with the number and some names per kind."""
         if not self:
             return
         kinds = defaultdict(list)
         for kind, key, detail in self:
             kinds[kind].append(f"{key} ({detail})" if detail else key)
-        lines = [f"{source}: {len(self)} of {total} utterances cannot be used"]
+        lines = [f"{source}: {len(self)} of {total} {what} cannot be used"]
         for kind, names in kinds.items():
             more = ", ..." if len(names) > NAMED else ""
             lines.append(f"  {kind}: {len(names)}: " + ", ".join(names[:NAMED]) + more)
@@ -103,11 +105,24 @@ def read_entries(source: str | Path) -> list[Entry]:
 
 
 def read_audio(path: str | Path, sample_rate: int) -> np.ndarray:
-    """A whole file as float32 in [-1, 1], channels averaged; a wrong rate is a ValueError."""
+    """A whole file as float32 in [-1, 1], channels averaged.
+
+    A ValueError for another rate, and for samples that are not finite: one NaN in a float file
+    would spread over the mean and variance of all.
+    """
     audio, rate = soundfile.read(str(path), dtype="float32", always_2d=True)
     if rate != sample_rate:
         raise ValueError(f"{path} has {rate} Hz, but {sample_rate} Hz is expected")
+    if not np.isfinite(audio).all():
+        raise ValueError(f"{path} has samples that are not finite")
     return audio.mean(axis=1) if audio.shape[1] > 1 else audio[:, 0]
+
+
+def wav_files(folder: str | Path) -> list[Path]:
+    """Every wav file in a folder and those below, sorted."""
+    return sorted(
+        path for path in Path(folder).rglob("*") if path.suffix.lower() == ".wav" and path.is_file()
+    )
 
 
 def write_manifest(utterances: Iterable[Utterance], folder: str | Path, name: str) -> Path:
@@ -153,7 +168,7 @@ def _inspect(
         return bad.add(f"sample rate other than {rate} Hz", entry.key, f"{info.samplerate} Hz")
     if not config.data.min_seconds <= info.frames / rate <= config.data.max_seconds:
         return bad.add("too short or too long", entry.key, f"{info.frames / rate:.2f} s")
-    return Utterance(entry.key, text, info.frames, rate, path=str(path))
+    return Utterance(entry.key, text, info.frames, rate, entry.voice, str(path))
 
 
 def _manifest(path: Path) -> list[Entry]:
@@ -165,24 +180,33 @@ def _manifest(path: Path) -> list[Entry]:
             row = json.loads(line)
             wav, text = row["wav"], row.get("text", row.get("txt", ""))
             key = str(row.get("key", Path(wav).stem))
-            entries.append(Entry(key, str(path.parent / wav), str(text)))
+            if not isinstance(text, str):
+                entries.append(Entry(key, problem="transcript that is not a string"))
+                continue
+            voice = str(row.get("voice") or row.get("speaker") or "")
+            entries.append(Entry(key, str(path.parent / wav), text, voice))
         except (json.JSONDecodeError, KeyError, TypeError, AttributeError):
             entries.append(Entry(f"line {number}", problem="line that is not {wav, text}"))
     return entries
 
 
 def _kaldi(folder: Path) -> list[Entry]:
+    """wav.scp and text, with utt2spk if there is one."""
     texts = _keyed(folder / "text")
-    return [
-        Entry(key, str(folder / path), texts[key])
-        if key in texts
-        else Entry(key, problem="no transcript")
-        for key, path in _keyed(folder / "wav.scp").items()
-    ]
+    voices = _keyed(folder / "utt2spk") if (folder / "utt2spk").is_file() else {}
+    entries = []
+    for key, path in _keyed(folder / "wav.scp").items():
+        if path.rstrip().endswith("|"):
+            entries.append(Entry(key, problem="command in wav.scp, not a file"))
+        elif key not in texts:
+            entries.append(Entry(key, problem="no transcript"))
+        else:
+            entries.append(Entry(key, str(folder / path), texts[key], voices.get(key, "")))
+    return entries
 
 
 def _aishell(folder: Path) -> list[Entry]:
-    """`.../data_aishell/wav/train` with `.../data_aishell/transcript/*.txt`."""
+    """`.../data_aishell/wav/train` with `.../data_aishell/transcript/*.txt`; a folder a speaker."""
     transcripts = sorted((folder.parent.parent / "transcript").glob("*.txt"))
     if not transcripts:
         raise FileNotFoundError(
@@ -190,10 +214,10 @@ def _aishell(folder: Path) -> list[Entry]:
         )
     texts = {key: text for path in transcripts for key, text in _keyed(path).items()}
     return [
-        Entry(path.stem, str(path), texts[path.stem])
+        Entry(path.stem, str(path), texts[path.stem], path.parent.name)
         if path.stem in texts
         else Entry(path.stem, problem="no transcript")
-        for path in sorted(folder.glob("**/*.wav"))
+        for path in wav_files(folder)
     ]
 
 

@@ -9,7 +9,7 @@ import pytest
 import soundfile
 
 from mindspore_rnnt.recipe import config
-from mindspore_rnnt.recipe.corpus import Utterance, load_corpus, write_manifest
+from mindspore_rnnt.recipe.corpus import Utterance, load_corpus, read_audio, write_manifest
 from mindspore_rnnt.recipe.text import Vocabulary
 
 
@@ -36,6 +36,7 @@ def manifest(tmp_path):
     rows.append({"wav": "good.wav", "text": "记X录", "key": "letters"})
     rows.append({"wav": "good.wav", "text": " ", "key": "blank"})
     lines = [json.dumps(row, ensure_ascii=False) for row in rows]
+    lines.append('{"wav": "good.wav", "text": null, "key": "null"}')
     lines += ["{broken", '{"text": "no wav"}', "[1]", ""]
     path = tmp_path / "corpus.jsonl"
     path.write_text("\n".join(lines), encoding="utf-8")
@@ -50,7 +51,8 @@ EXPECTED = {
     "too short or too long: 2": "short (0.10 s), long (16.00 s)",
     "unknown characters: 1": "letters (X)",
     "empty transcript: 1": "blank",
-    "line that is not {wav, text}: 3": "line 13, line 14, line 15",
+    "transcript that is not a string: 1": "null",
+    "line that is not {wav, text}: 3": "line 14, line 15, line 16",
 }
 
 
@@ -61,7 +63,7 @@ def test_bad_files_are_skipped_counted_and_named(manifest):
     message = str(warning.message)
     print(message)
     assert [item.key for item in good] == ["good", "good2"]
-    assert "13 of 15 utterances cannot be used" in message
+    assert "14 of 16 utterances cannot be used" in message
     lines = {line.strip() for line in message.splitlines()}
     for kind, names in EXPECTED.items():
         assert any(line.startswith(kind) and names in line for line in lines), kind
@@ -69,7 +71,7 @@ def test_bad_files_are_skipped_counted_and_named(manifest):
 
 
 def test_strict_is_an_error_with_the_same_words(manifest):
-    with pytest.raises(ValueError, match="13 of 15 utterances cannot be used") as error:
+    with pytest.raises(ValueError, match="14 of 16 utterances cannot be used") as error:
         load_corpus(manifest, config.load(None, ["data.strict=true"]), Vocabulary("记录"))
     assert "slow (8000 Hz)" in str(error.value)
 
@@ -85,12 +87,17 @@ def test_nothing_usable_is_an_error(tmp_path):
 
 def test_kaldi_folder(tmp_path):
     wavs = [_wav(tmp_path / "audio" / f"{key}.wav") for key in "abc"]
-    scp = f"a {wavs[0]}\nb audio/b.wav\nc {wavs[2]}\n"
+    scp = f"a {wavs[0]}\nb audio/b.wav\nc {wavs[2]}\nd sox c.flac -t wav - |\n"
     (tmp_path / "wav.scp").write_text(scp)
     (tmp_path / "text").write_text("a 记 录\nb 二号主变\n", encoding="utf-8")
-    with pytest.warns(UserWarning, match="no transcript: 1: c"):
+    (tmp_path / "utt2spk").write_text("b bob\n", encoding="utf-8")
+    with pytest.warns(UserWarning, match="no transcript: 1: c") as caught:
         found = load_corpus(tmp_path, config.load())
-    assert [(item.key, item.text) for item in found] == [("a", "记录"), ("b", "二号主变")]
+    assert "command in wav.scp, not a file: 1: d" in str(caught[0].message)
+    assert [(item.key, item.text, item.voice) for item in found] == [
+        ("a", "记录", ""),
+        ("b", "二号主变", "bob"),
+    ]
     (tmp_path / "text").unlink()
     with pytest.raises(FileNotFoundError, match="the corpus lacks"):
         load_corpus(tmp_path, config.load())
@@ -107,6 +114,7 @@ def test_aishell_as_it_is_unpacked(tmp_path):
     (train,) = load_corpus(root / "wav" / "train", config.load())
     (dev,) = load_corpus(root / "wav" / "dev", config.load())
     assert (train.text, dev.text) == ("而对楼市", "广州市房地产")
+    assert (train.voice, dev.voice) == ("S0002", "S0724")
     with pytest.raises(FileNotFoundError, match=r"no \*.txt"):
         load_corpus(root / "wav", config.load())
 
@@ -117,5 +125,20 @@ def test_a_written_manifest_reads_back_the_same_audio(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         (read,) = load_corpus(write_manifest([written], tmp_path, "train"), config.load())
-    assert (read.key, read.text) == ("u1", "记录")
+    assert (read.key, read.text, read.voice) == ("u1", "记录", "f1")
     assert np.array_equal(read.audio(), written.audio())
+
+
+def test_a_speaker_is_a_voice_too(tmp_path):
+    _wav(tmp_path / "a.wav")
+    line = '{"wav": "a.wav", "text": "记录", "speaker": "bob"}'
+    (tmp_path / "corpus.jsonl").write_text(line, encoding="utf-8")
+    (read,) = load_corpus(tmp_path / "corpus.jsonl", config.load())
+    assert read.voice == "bob"
+
+
+def test_samples_that_are_not_finite_are_refused(tmp_path):
+    audio = np.array([0.1, np.inf, 0.1], np.float32)
+    soundfile.write(tmp_path / "a.wav", audio, 16000, subtype="FLOAT")
+    with pytest.raises(ValueError, match=r"a.wav has samples that are not finite"):
+        read_audio(tmp_path / "a.wav", 16000)
