@@ -23,7 +23,7 @@ class DataConfig:
     # wav.scp + text, or AISHELL's own wav/train and wav/dev folders.
     train: str = ""
     heldout: str = ""
-    grammar: str = "inspection.yaml"
+    grammar: str = "inspection.yaml"  # of speech and work orders; empty: a corpus without orders
     vocabulary: str = ""  # one character a line; empty: of the grammar or the training text
     strict: bool = False  # bad files are an error instead of a warning
     min_seconds: float = 0.3
@@ -48,7 +48,7 @@ class FeaturesConfig:
     mels: int = 80
     window_ms: float = 25.0
     hop_ms: float = 10.0
-    cmvn_utterances: int = 2000  # the global mean and variance come from the first so many
+    cmvn_utterances: int = 2000  # the global mean and variance come from so many, evenly spread
     cache: str = ""  # folder for clean features; empty: in memory
     cache_mb: int = 1024  # memory for clean features, when there is no folder
 
@@ -114,7 +114,7 @@ class TrainConfig:
     keep_last: int = 3
     average: int = 1  # evaluate the mean of the last so many checkpoints
     evaluate_every: int = 1  # epochs
-    evaluate_utterances: int = 0  # held-out utterances decoded then; 0: all
+    evaluate_utterances: int = 0  # held-out utterances decoded then, evenly spread; 0: all
     memory_budget: str = ""  # e.g. 256MB: the chunked joiner loss; empty: packed logits
     require_loss_ratio: float = 0.0  # > 0: fail unless last loss <= ratio * first loss
 
@@ -130,6 +130,9 @@ class DecodeConfig:
 @dataclass
 class EvaluateConfig:
     snr_db: list[float] = field(default_factory=lambda: [10.0, 5.0, 0.0])
+    # Recordings to test with. Empty: those of noise.folder, and then the rates are optimistic,
+    # as the model has been trained with these very recordings.
+    noise_folder: str = ""
     seed: int = 7
     pictures: int = 3
     train_seeds: list[int] = field(default_factory=lambda: [1, 2, 3])  # of `evaluate --full`

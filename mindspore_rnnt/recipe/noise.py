@@ -3,34 +3,33 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from functools import lru_cache
 
 import numpy as np
 from scipy.signal import butter, sosfilt
 
 from .config import NoiseConfig
-from .corpus import read_audio
+from .corpus import UNREADABLE, BadFiles, read_audio, wav_files
 
 HUM_HARMONICS = 8  # of twice the mains frequency: 100 .. 800 Hz
 
 
 class NoiseMaker:
-    """Mixes noise into speech at a signal-to-noise ratio, all randomness from the given rng."""
+    """Mixes noise into speech at a signal-to-noise ratio, all randomness from the given rng.
 
-    def __init__(self, config: NoiseConfig, sample_rate: int):
+    A recording in noise.folder that cannot be used is skipped with a warning, or an error if
+    `strict`.
+    """
+
+    def __init__(self, config: NoiseConfig, sample_rate: int, strict: bool = False):
         self._config = config
         self._sample_rate = sample_rate
-        self._files = sorted(Path(config.folder).glob("**/*.wav")) if config.folder else []
-        if config.folder and not self._files:
-            raise ValueError(f"noise.folder {config.folder!r} has no wav file")
-        self._recordings = [read_audio(path, sample_rate) for path in self._files]
-        for path, recording in zip(self._files, self._recordings):
-            if power(recording) == 0.0:
-                raise ValueError(f"noise file {path} is silent or empty")
+        self._recordings = _recordings(config.folder, sample_rate, strict) if config.folder else ()
 
     def maybe(self, speech: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """For training: noise with the configured probability and a ratio from its range."""
-        if rng.random() >= self._config.probability:
+        # Without noise nothing is drawn: features that come from a cache draw nothing here either.
+        if self._config.probability == 0.0 or rng.random() >= self._config.probability:
             return speech
         return self.add(speech, rng.uniform(*self._config.snr_db), rng)
 
@@ -46,6 +45,26 @@ class NoiseMaker:
             if power(piece) > 0.0:
                 return piece
         return machine_noise(samples, self._sample_rate, rng)
+
+
+@lru_cache(maxsize=2)  # of training and of evaluation, which has several ratios
+def _recordings(folder: str, sample_rate: int, strict: bool) -> tuple[np.ndarray, ...]:
+    """Every usable recording of a folder, in the order of the names."""
+    files, bad, good = wav_files(folder), BadFiles(), []
+    for path in files:
+        try:
+            recording = read_audio(path, sample_rate)
+        except UNREADABLE as error:
+            bad.add("unreadable or of another rate", path.name, str(error))
+            continue
+        if power(recording) == 0.0:
+            bad.add("silent or empty", path.name)
+        else:
+            good.append(recording)
+    bad.report(folder, len(files), strict, "noise files")
+    if not good:
+        raise ValueError(f"noise folder {folder!r} has no usable wav file")
+    return tuple(good)
 
 
 def machine_noise(samples: int, sample_rate: int, rng: np.random.Generator) -> np.ndarray:

@@ -78,6 +78,8 @@ def check(config: Config) -> None:
             if not holds(_value(config, key)):
                 raise ValueError(f"{key} must be {words}, but got {_value(config, key)!r}")
     data = config.data
+    if not data.grammar and not data.train:
+        raise ValueError("data.grammar may be empty only with a corpus of your own in data.train")
     if not data.min_seconds < data.max_seconds:
         raise ValueError(
             f"data.min_seconds must be below data.max_seconds, but got {data.min_seconds} "

@@ -18,13 +18,13 @@ def test_shipped_configurations_load_from_any_folder(name, tmp_path, monkeypatch
 
 def test_overrides_come_after_the_file_and_are_typed(tmp_path):
     path = tmp_path / "mine.yaml"
-    path.write_text("optim: {lr: 1e-3}\ntrain: {epochs: 3}\ndata: {grammar: ~}\n")
+    path.write_text("optim: {lr: 1e-3}\ntrain: {epochs: 3}\ndata: {vocabulary: ~}\n")
     loaded = config.load(path, ["optim.lr=5e-4", "noise.snr_db=[0, 5]", "train.jit=false"])
     assert loaded.optim.lr == 5e-4
     assert loaded.train.epochs == 3
     assert loaded.noise.snr_db == [0.0, 5.0]
     assert loaded.train.jit is False
-    assert loaded.data.grammar == ""
+    assert loaded.data.vocabulary == ""
     assert config.load().train.epochs != 3, "defaults must not change"
 
 
@@ -67,6 +67,7 @@ def test_saved_and_loaded_is_the_same(tmp_path):
         ("optim.lr=.nan", "optim.lr must be above 0, but got nan"),
         ("train.save_every=-1", "train.save_every must be at least 0, but got -1"),
         ("data.max_seconds=0.3", "data.min_seconds must be below data.max_seconds, but got 0.3"),
+        ("data.grammar=", "data.grammar may be empty only with a corpus of your own"),
         ("train.epochs", "wants section.key=value"),
         ("epochs=1", "wants section.key=value"),
     ],

@@ -74,7 +74,7 @@ def test_probability_and_range(speech):
 def test_own_recordings_are_mixed_in(speech, tmp_path):
     recording = np.sin(2 * np.pi * 3000 * np.arange(5000) / 16000) * 0.2
     (tmp_path / "plant").mkdir()
-    soundfile.write(tmp_path / "plant" / "pump.wav", recording, 16000)
+    soundfile.write(tmp_path / "plant" / "PUMP.WAV", recording, 16000)
     maker = NoiseMaker(NoiseConfig(folder=str(tmp_path), folder_share=1.0), 16000)
     noisy = maker.add(speech, 0.0, np.random.default_rng(1))
     spectrum = np.abs(np.fft.rfft(noisy - speech)) ** 2
@@ -84,12 +84,33 @@ def test_own_recordings_are_mixed_in(speech, tmp_path):
     assert share > 0.95
 
 
-def test_bad_noise_folders_fail_at_once(tmp_path):
-    with pytest.raises(ValueError, match="has no wav file"):
-        NoiseMaker(NoiseConfig(folder=str(tmp_path)), 16000)
-    soundfile.write(tmp_path / "a.wav", np.full(800, 0.1), 8000)
-    with pytest.raises(ValueError, match=r"a.wav has 8000 Hz, but 16000 Hz is expected"):
-        NoiseMaker(NoiseConfig(folder=str(tmp_path)), 16000)
-    soundfile.write(tmp_path / "a.wav", np.zeros(800), 16000)
-    with pytest.raises(ValueError, match=r"a.wav is silent or empty"):
+def test_no_probability_draws_nothing(speech):
+    maker, rng = NoiseMaker(NoiseConfig(probability=0.0), 16000), np.random.default_rng(3)
+    before = rng.bit_generator.state
+    assert maker.maybe(speech, rng) is speech
+    assert rng.bit_generator.state == before
+
+
+def test_bad_recordings_are_skipped_counted_and_named(speech, tmp_path):
+    config = NoiseConfig(folder=str(tmp_path), folder_share=1.0)
+    soundfile.write(tmp_path / "good.wav", np.full(800, 0.1), 16000)
+    soundfile.write(tmp_path / "slow.wav", np.full(800, 0.1), 8000)
+    soundfile.write(tmp_path / "silent.wav", np.zeros(800), 16000)
+    soundfile.write(tmp_path / "nan.wav", np.full(800, np.nan), 16000, subtype="FLOAT")
+    (tmp_path / "text.wav").write_text("no audio")
+    with pytest.raises(ValueError, match="4 of 5 noise files cannot be used"):
+        NoiseMaker(config, 16000, strict=True)
+    with pytest.warns(UserWarning, match="4 of 5 noise files cannot be used") as caught:
+        maker = NoiseMaker(config, 16000)
+    message = str(caught[0].message)
+    print(message)
+    assert "silent or empty: 1: silent.wav" in message
+    assert "unreadable or of another rate: 3: nan.wav" in message
+    assert "slow.wav has 8000 Hz, but 16000 Hz is expected" in message
+    noisy = maker.add(speech, 0.0, np.random.default_rng(1))
+    assert np.ptp(noisy - speech) < 1e-6 < abs(noisy - speech).min(), "the constant of good.wav"
+
+
+def test_a_folder_without_any_recording_is_an_error(tmp_path):
+    with pytest.raises(ValueError, match="has no usable wav file"):
         NoiseMaker(NoiseConfig(folder=str(tmp_path)), 16000)
