@@ -11,9 +11,9 @@ import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
-import soundfile
 
 from mindspore_rnnt import packed_indices
 
@@ -21,7 +21,7 @@ from .augment import change_gain, change_speed, spec_augment, sped_samples
 from .cache import FeatureCache
 from .config import Config
 from .conformer import SUBSAMPLING
-from .corpus import Utterance, load_corpus
+from .corpus import UNREADABLE, BadFiles, Utterance, load_corpus
 from .features import Cmvn, LogMel
 from .grammar import load_grammar
 from .noise import NoiseMaker
@@ -30,7 +30,6 @@ from .text import Vocabulary
 
 FRAME_MULTIPLE = 16 * SUBSAMPLING  # padded lengths are multiples of it
 AHEAD = 2  # batches made in the background
-UNREADABLE = (soundfile.SoundFileError, OSError, ValueError)
 
 
 def build(
@@ -39,8 +38,9 @@ def build(
     """Training batches of this rank, held-out utterances, vocabulary and normalisation."""
     train, heldout, vocabulary = load(config)
     cache = FeatureCache(config.features)
-    first = train[: config.features.cmvn_utterances]
-    cmvn = Cmvn.of(cache.features(item, audio) for item, audio in _readable(first))
+    some, bad = spread(train, config.features.cmvn_utterances), BadFiles()
+    cmvn = Cmvn.of(cache.features(item, audio) for item, audio in _readable(some, bad))
+    bad.report("mean and variance", len(some), config.data.strict)
     return (
         BatchSource(config, train, vocabulary, cmvn, cache, rank, size),
         heldout,
@@ -70,8 +70,16 @@ def load_heldout(config: Config, vocabulary: Vocabulary) -> list[Utterance]:
     return speak_heldout(config)
 
 
+def spread(utterances: Sequence[Utterance], count: int) -> Sequence[Utterance]:
+    """About `count` of them, evenly: the first so many would be a few speakers of a corpus."""
+    return utterances[:: max(1, len(utterances) // count)][:count]
+
+
 class BatchSource:
-    """The training set in batches; `shapes` are the padded lengths in frames, `max_u` in labels."""
+    """The training set in batches; `shapes` are the padded lengths in frames, `max_u` in labels.
+
+    `lost` are the keys of utterances that have become unreadable since the corpus was read.
+    """
 
     def __init__(
         self,
@@ -86,7 +94,8 @@ class BatchSource:
         self._config, self._utterances, self._cmvn, self._cache = config, utterances, cmvn, cache
         self._rank, self._size = rank, size
         self._extractor = LogMel(config.features)
-        self._noise = NoiseMaker(config.noise, config.features.sample_rate)
+        self._noise = NoiseMaker(config.noise, config.features.sample_rate, config.data.strict)
+        self.lost: set[str] = set()
         self._targets = [vocabulary.encode(item.text) for item in utterances]
         self.batch_size = config.train.batch_size
         self.steps_per_epoch = len(utterances) // (self.batch_size * size)
@@ -144,21 +153,14 @@ class BatchSource:
             self._extractor.num_frames(sped_samples(self._utterances[i].samples, speeds[i]))
             for i in everyone
         )
+        shape = shape_of(longest, self.shapes)
         start = self._rank * self.batch_size
-        mine, features = [], []
-        for i in everyone[start : start + self.batch_size]:
-            try:
-                features.append(self._features(epoch, i, speeds[i]))
-                mine.append(i)
-            except UNREADABLE as error:
-                key = self._utterances[i].key
-                warnings.warn(f"utterance {key} became unreadable: {error}", stacklevel=2)
-        if not mine:
-            raise RuntimeError("no utterance of a batch can be read any more")
+        found = self._found(epoch, everyone[start : start + self.batch_size], speeds)
+        readable = list(found) or [self._substitute(epoch, everyone[start], speeds, shape)]
         # Another takes the place of one that has become unreadable: shapes stay as they are.
-        places = np.resize(np.arange(len(mine)), self.batch_size)
-        indices = [mine[place] for place in places]
-        padded, lengths = pad([features[place] for place in places], shape_of(longest, self.shapes))
+        rows = [readable[place] for place in np.resize(np.arange(len(readable)), self.batch_size)]
+        indices = [i for i, _ in rows]
+        padded, lengths = pad([features for _, features in rows], shape)
         targets = np.zeros((self.batch_size, self.max_u), np.int32)
         for row, i in enumerate(indices):
             targets[row, : len(self._targets[i])] = self._targets[i]
@@ -180,6 +182,35 @@ class BatchSource:
             "label_rows": label_rows,
             "texts": [self._utterances[i].text for i in indices],
         }
+
+    def _substitute(
+        self, epoch: int, index: int, speeds: np.ndarray, shape: int
+    ) -> tuple[int, np.ndarray]:
+        """The first readable utterance after one, of those that a padded length holds."""
+        others = np.roll(np.arange(len(self._utterances)), -index - 1)
+        others = others[self._frames(speeds)[others] <= shape]
+        for found in self._found(epoch, others, speeds):
+            return found
+        raise RuntimeError(f"no training utterance of up to {shape} frames can be read any more")
+
+    def _found(
+        self, epoch: int, indices: Iterable[int], speeds: np.ndarray
+    ) -> Iterator[tuple[int, np.ndarray]]:
+        """Indices and features, without those that cannot be read any more."""
+        for i in indices:
+            try:
+                features = self._features(epoch, i, speeds[i])
+            except UNREADABLE as error:
+                self._lose(self._utterances[i].key, error)
+            else:
+                yield i, features
+
+    def _lose(self, key: str, error: Exception) -> None:
+        self.lost.add(key)
+        message = f"utterance {key} became unreadable, {len(self.lost)} so far: {error}"
+        if self._config.data.strict:
+            raise ValueError(message)
+        warnings.warn(message, stacklevel=2)
 
     def _features(self, epoch: int, index: int, speed: float) -> np.ndarray:
         """Augmented, normalised features; only clean ones at natural speed can be cached."""
@@ -216,14 +247,15 @@ def heldout_batches(
     Each has decode.batch_size rows; in the last the rows beyond len(utterances) repeat the first.
     """
     extractor = LogMel(config.features)
-    noise = NoiseMaker(config.noise, config.features.sample_rate)
+    noise = None if snr_db is None else _heldout_noise(config)
+    bad = BadFiles()
     order = np.argsort([item.samples for item in utterances], kind="stable")
     size = config.decode.batch_size
     for start in range(0, len(order), size):
         kept, features = [], []
         numbers = {utterances[i]: int(i) for i in order[start : start + size]}
-        for utterance, audio in _readable(numbers):
-            if snr_db is not None:
+        for utterance, audio in _readable(numbers, bad):
+            if noise is not None:
                 rng = np.random.default_rng([config.evaluate.seed, numbers[utterance]])
                 audio = noise.add(audio, snr_db, rng)
             kept.append(utterance)
@@ -232,15 +264,26 @@ def heldout_batches(
             rows = [features[i] for i in np.resize(np.arange(len(kept)), size)]
             padded, lengths = pad(rows, shape_of(max(map(len, rows)), shapes))
             yield {"features": padded, "frame_lengths": lengths, "utterances": kept}
+    bad.report("held-out speech", len(utterances), config.data.strict)
 
 
-def _readable(utterances: Iterable[Utterance]) -> Iterator[tuple[Utterance, np.ndarray]]:
+def _heldout_noise(config: Config) -> NoiseMaker:
+    folder = config.evaluate.noise_folder or config.noise.folder
+    settings = replace(config.noise, folder=folder)
+    return NoiseMaker(settings, config.features.sample_rate, config.data.strict)
+
+
+def _readable(
+    utterances: Iterable[Utterance], bad: BadFiles
+) -> Iterator[tuple[Utterance, np.ndarray]]:
     """Utterances and their audio, without those that cannot be read any more."""
     for item in utterances:
         try:
-            yield item, item.audio()
+            audio = item.audio()
         except UNREADABLE as error:
-            warnings.warn(f"utterance {item.key} is skipped: {error}", stacklevel=2)
+            bad.add("unreadable audio", item.key, str(error))
+        else:
+            yield item, audio
 
 
 def padded_shapes(frames: np.ndarray, buckets: int) -> list[int]:

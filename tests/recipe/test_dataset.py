@@ -183,8 +183,89 @@ def test_a_file_lost_after_the_start_is_replaced_and_named(on_disk, tmp_path):
     with pytest.warns(UserWarning) as caught:
         after = list(source.epoch(0))
     messages = " ".join(str(item.message) for item in caught)
-    assert "train-00004 became unreadable" in messages
-    assert "train-00005 became unreadable: 50000 samples instead of" in messages
+    assert "train-00004 became unreadable, " in messages
+    assert "train-00005 became unreadable, " in messages
+    assert "2 so far: " in messages and "50000 samples instead of" in messages
+    assert source.lost == {"train-00004", "train-00005"}
     assert [b["features"].shape for b in before] == [b["features"].shape for b in after]
     for batch in after:
         assert batch["frame_lengths"].min() > 0 and len(set(batch["texts"])) >= 1
+
+
+def test_a_batch_that_is_lost_whole_is_made_of_others(on_disk, tmp_path):
+    source = dataset.build(config.load(None, [*on_disk, "features.cache_mb=0"]))[0]
+    before = list(source.epoch(0))
+    keys = {item.text: item.key for item in source._utterances}
+    for text in before[1]["texts"]:
+        (tmp_path / "train" / f"{keys[text]}.wav").write_bytes(b"torn")
+    with pytest.warns(UserWarning) as caught:
+        after = list(source.epoch(0))
+    assert "3 so far" in str(caught[-1].message)
+    assert _same(before[0], after[0]) and _same(before[2], after[2])
+    assert after[1]["features"].shape == before[1]["features"].shape
+    (text,) = set(after[1]["texts"])
+    assert text in before[0]["texts"] + before[2]["texts"]
+    assert np.isfinite(after[1]["features"]).all() and after[1]["frame_lengths"].min() > 0
+
+    for wav in (tmp_path / "train").iterdir():
+        wav.unlink()
+    with pytest.warns(UserWarning), pytest.raises(RuntimeError, match="no training utterance"):
+        list(source.epoch(0))
+
+
+def test_strict_stops_at_a_lost_file(on_disk, tmp_path):
+    strict = [*on_disk, "features.cache_mb=0", "data.strict=true"]
+    source = dataset.build(config.load(None, strict))[0]
+    (tmp_path / "train" / "train-00004.wav").unlink()
+    with pytest.raises(ValueError, match="train-00004 became unreadable"):
+        list(source.epoch(0))
+
+
+def test_masks_do_not_depend_on_what_the_cache_holds(on_disk, tmp_path):
+    masked = [*on_disk, "augment.time_masks=2", "augment.frequency_masks=1"]
+    warm = dataset.build(config.load(None, masked))[0]
+    cold = dataset.build(config.load(None, [*masked, "features.cache_mb=0"]))[0]
+    assert all(_same(*pair) for pair in zip(warm.epoch(2), cold.epoch(2), strict=True))
+    late = list(dataset.build(config.load(None, masked))[0].epoch(2, start_step=2))
+    assert _same(late[0], list(warm.epoch(2))[2])
+
+
+def test_a_file_with_a_nan_counts_for_nothing(on_disk, tmp_path):
+    path = tmp_path / "train" / "train-00003.wav"
+    audio, rate = soundfile.read(path, dtype="float32")
+    audio[100] = np.nan
+    soundfile.write(path, audio, rate, subtype="FLOAT")
+    with pytest.warns(UserWarning, match=r"train-00003 \(.* samples that are not finite"):
+        source, _, _, cmvn = dataset.build(config.load(None, on_disk))
+    assert np.isfinite(cmvn.mean).all() and np.isfinite(cmvn.scale).all()
+    with pytest.warns(UserWarning, match="train-00003 became unreadable"):
+        assert all(np.isfinite(batch["features"]).all() for batch in source.epoch(0))
+    with pytest.raises(ValueError, match="1 of 9 utterances cannot be used"):
+        dataset.build(config.load(None, [*on_disk, "data.strict=true"]))
+
+
+def test_some_utterances_are_spread_over_all():
+    assert dataset.spread(range(10), 3) == range(0, 9, 3)
+    assert list(dataset.spread([1, 2, 3], 3)) == list(dataset.spread([1, 2, 3], 99)) == [1, 2, 3]
+    assert len(dataset.spread(range(1000), 300)) == 300
+
+
+def test_heldout_noise_comes_from_its_own_folder_and_only_when_asked_for(built, tmp_path):
+    source, heldout, _, cmvn = built
+    folders = ["noise.folder_share=1.0", "noise.folder=nowhere"]
+    tone = np.sin(2 * np.pi * 3000 * np.arange(16000) / 16000)
+    soundfile.write(tmp_path / "tone.wav", 0.2 * tone, 16000)
+    settings = config.load(None, [*OVERRIDES, *folders, f"evaluate.noise_folder={tmp_path}"])
+
+    def batch(settings, snr_db):
+        return next(dataset.heldout_batches(settings, heldout, cmvn, source.shapes, snr_db))
+
+    clean, noisy = (batch(settings, snr_db)["features"][0] for snr_db in (None, 0.0))
+    louder = (noisy - clean).mean(axis=0)
+    hertz = 700 * np.expm1(np.linspace(0, np.log1p(8000 / 700), 82)[1:-1])
+    print("loudest at", hertz[louder.argmax()])
+    assert abs(hertz[louder.argmax()] - 3000) < 200
+    settings.evaluate.noise_folder = ""
+    assert np.array_equal(batch(settings, None)["features"][0], clean), "no folder is opened"
+    with pytest.raises(ValueError, match="nowhere"):
+        batch(settings, 0.0)
