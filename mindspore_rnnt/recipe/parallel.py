@@ -2,7 +2,7 @@
 """Data parallel on MindSpore's own engine, started by msrun:
 
     msrun --worker_num=8 --local_worker_num=8 --join=True \
-        -m mindspore_rnnt.recipe train --config base.yaml
+        python -m mindspore_rnnt.recipe train --config base.yaml
 
 Every rank reads its share of each batch; gradients are averaged over the ranks.
 """

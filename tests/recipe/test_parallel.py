@@ -3,6 +3,7 @@
 
 import csv
 import os
+import shlex
 import socket
 import subprocess
 import sys
@@ -13,12 +14,13 @@ import numpy as np
 from recipe_networks import CORPUS, NETWORK, report
 from tolerances import TOLERANCE
 
-from mindspore_rnnt.recipe import config, train
+from mindspore_rnnt.recipe import config, parallel, train
 
 WORKER = """
 import os, sys
 import mindspore as ms
-from mindspore_rnnt.recipe import checkpoint, config, train
+from mindspore_rnnt.recipe import checkpoint
+from mindspore_rnnt.recipe.__main__ import main
 
 kept = []
 clear = checkpoint.Checkpoints.__init__
@@ -26,7 +28,8 @@ def remember(self, folder, parameters, keep):
     kept.extend(parameters)
     clear(self, folder, kept, keep)
 checkpoint.Checkpoints.__init__ = remember
-train.run(config.load(sys.argv[1]))
+if main(sys.argv[1:]):
+    sys.exit(1)
 ms.save_checkpoint([{"name": p.name, "data": p} for p in kept], f"rank{os.environ['RANK_ID']}.ckpt")
 """
 
@@ -34,6 +37,15 @@ ms.save_checkpoint([{"name": p.name, "data": p} for p in kept], f"rank{os.enviro
 def settings(folder, batch_size):
     more = ["model.dropout=0.1", "train.epochs=2", f"train.batch_size={batch_size}"]
     return config.load(None, [*NETWORK, *CORPUS, *more, f"train.output={folder}"])
+
+
+def documented():
+    """The words after msrun of the command that the docstring gives, for two workers of ours."""
+    command = parallel.__doc__.split("msrun ")[1].split("\n\n")[0]
+    for ours, theirs in [("8", "2"), ("mindspore_rnnt.recipe", "worker"), ("base", "two")]:
+        assert ours in command
+        command = command.replace(ours, theirs)
+    return shlex.split(command)
 
 
 def losses(folder):
@@ -51,9 +63,13 @@ def test_two_workers_are_one_process_with_the_joined_batch(tmp_path):
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     binaries = Path(sys.executable).parent
-    launch = ["--worker_num=2", "--local_worker_num=2", f"--master_port={port}", "--join=True"]
     done = subprocess.run(
-        [binaries / "msrun", *launch, f"--log_dir={tmp_path / 'log'}", "worker.py", "two.yaml"],
+        [
+            binaries / "msrun",
+            f"--master_port={port}",
+            f"--log_dir={tmp_path / 'log'}",
+            *documented(),
+        ],
         cwd=tmp_path,
         env=os.environ | {"PATH": f"{binaries}:{os.environ['PATH']}"},  # msrun calls `python`
         capture_output=True,
