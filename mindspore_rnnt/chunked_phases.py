@@ -200,7 +200,7 @@ class _ChunkedGradients(_Chunks):
         out,
         dout,
     ):
-        refuse_double_backward()
+        refuse_double_backward("JoinerRNNTLoss")
 
 
 def _per_step(dloss, steps):

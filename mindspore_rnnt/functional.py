@@ -118,10 +118,10 @@ def rnnt_loss(
 def checked_loss(
     logits, targets, logit_lengths, target_lengths, options, reduction, fused_grad, validate
 ):
-    """What rnnt_loss and RNNTLoss share; `options` are the arguments of `check_options`."""
+    """What rnnt_loss and RNNTLoss share; `options` are what `check_options` takes."""
     compiled = is_compiled(ops.clamp)
     if not compiled:
-        check_tensors(logits, targets, logit_lengths, target_lengths)
+        check_tensors("rnnt_loss", logits, targets, logit_lengths, target_lengths)
     _check_shapes(
         (logits.dtype, targets.dtype, logit_lengths.dtype, target_lengths.dtype),
         (logits.shape, targets.shape, logit_lengths.shape, target_lengths.shape),
@@ -129,7 +129,11 @@ def checked_loss(
     )
     if validate and not compiled:
         check_values(
-            logits.shape, targets.asnumpy(), logit_lengths.asnumpy(), target_lengths.asnumpy()
+            "rnnt_loss",
+            logits.shape,
+            targets.asnumpy(),
+            logit_lengths.asnumpy(),
+            target_lengths.asnumpy(),
         )
     batch = (
         logits,
@@ -163,14 +167,14 @@ def is_compiled(any_function):
 
 @ms.constexpr(check=False)
 def _check_call(reduction, fused_grad, validate):
-    check_reduction(reduction)
-    check_switches(fused_grad=fused_grad, validate=validate)
+    check_reduction("rnnt_loss", reduction)
+    check_switches("rnnt_loss", fused_grad=fused_grad, validate=validate)
 
 
 @ms.constexpr(check=False)
 def _check_shapes(dtypes, shapes, options):
-    check_options(*options)
-    check_shapes(dtypes, shapes, options[0])
+    check_options("rnnt_loss", *options)
+    check_shapes("rnnt_loss", dtypes, shapes, options[0])
 
 
 @ms.constexpr(check=False)

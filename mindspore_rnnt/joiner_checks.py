@@ -2,12 +2,15 @@
 """What JoinerRNNTLoss refuses, and how many rows a memory budget holds."""
 
 import re
+from functools import partial
 
 import numpy as np
 
-from .checks import INT_DTYPES, LOGITS_DTYPES, check_values
+from .checks import INT_DTYPES, LOGITS_DTYPES, check_labels, check_lengths, refuse
 from .layout import packed_indices
-from .recorder import forget_recorded_gradient
+
+_CALLER = "JoinerRNNTLoss"
+_refuse = partial(refuse, _CALLER)
 
 _DIMS = {
     "encoder_out": ("B", "max_T", "De"),
@@ -55,11 +58,9 @@ def check_tensors(dtypes, shapes, encoder_dim, predictor_dim):
 def check_batch(max_t, V, targets, logit_lengths, target_lengths, frame_rows, label_rows):
     """The values, as NumPy arrays: lengths, rows and labels."""
     max_u = targets.shape[1]
-    try:
-        rows = packed_indices(logit_lengths, target_lengths, max_t, max_u)
-    except ValueError:
-        forget_recorded_gradient()
-        raise
+    check_lengths(_CALLER, "logit_lengths", logit_lengths, 1, max_t, "encoder_out")
+    check_lengths(_CALLER, "target_lengths", target_lengths, 0, max_u, "targets")
+    rows = packed_indices(logit_lengths, target_lengths, max_t, max_u)
     for name, got, expected in zip(("frame_rows", "label_rows"), (frame_rows, label_rows), rows):
         if not np.array_equal(got, expected):
             made_by = f"packed_indices(logit_lengths, target_lengths, max_t={max_t}, max_u={max_u})"
@@ -71,7 +72,7 @@ def check_batch(max_t, V, targets, logit_lengths, target_lengths, frame_rows, la
                 if len(got) != len(expected)
                 else f"another value in row {np.argmax(got != expected)}",
             )
-    check_values((len(frame_rows), V), targets, logit_lengths, target_lengths)
+    check_labels(_CALLER, targets, target_lengths, V, "the joiner")
 
 
 def check_blank(blank, V):
@@ -105,8 +106,3 @@ def _bytes(memory_budget):
         expected = f"a number followed by one of {list(_UNITS)}"
         _refuse(ValueError, "memory_budget", expected, repr(memory_budget))
     return int(float(match[1]) * _UNITS[match[2]])
-
-
-def _refuse(error, name, expected, got):
-    forget_recorded_gradient()
-    raise error(f"For 'JoinerRNNTLoss', the '{name}' must be {expected}, but got {got}.")

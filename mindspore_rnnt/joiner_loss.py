@@ -92,10 +92,10 @@ class JoinerRNNTLoss(nn.Cell):
     ):
         super().__init__()
         check_joiner(joiner, PackedJoiner)
-        check_reduction(reduction)
+        check_reduction("JoinerRNNTLoss", reduction)
         self.options = (blank, clamp, fused_log_softmax, fastemit_lambda, zero_infinity)
-        check_options(*self.options)
-        check_switches(validate=validate)
+        check_options("JoinerRNNTLoss", *self.options)
+        check_switches("JoinerRNNTLoss", validate=validate)
         self.classes, joiner_dim = joiner.output.weight.shape
         check_blank(blank, self.classes)
         self.widths = (joiner.encoder_proj.in_channels, joiner.predictor_proj.in_channels)

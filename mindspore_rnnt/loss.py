@@ -88,8 +88,8 @@ class RNNTLoss(nn.LossBase):
         super().__init__(reduction)
         self.reduction = reduction
         self.options = (blank, clamp, fused_log_softmax, fastemit_lambda, zero_infinity)
-        check_options(*self.options)
-        check_switches(fused_grad=fused_grad, validate=validate)
+        check_options("rnnt_loss", *self.options)
+        check_switches("rnnt_loss", fused_grad=fused_grad, validate=validate)
         prepare_ops()
         self.fused_grad = fused_grad
         self.validate = validate

@@ -100,7 +100,7 @@ WRONG_OPTIONS = [
 @pytest.mark.parametrize("options, error, message", WRONG_OPTIONS, ids=lambda x: str(x)[:30])
 def test_wrong_options(options, error, message):
     inputs = _inputs().values()
-    with pytest.raises(error, match=message):
+    with pytest.raises(error, match=f"^For 'rnnt_loss', the {message}"):
         rnnt_loss(*inputs, **options)
     with pytest.raises(error, match=message.replace("'reduction' must be ", "'reduction' must be")):
         RNNTLoss(**options)(*inputs)

@@ -205,13 +205,14 @@ def test_peak_memory(mode):
 
 
 def refused(error, match, **changes):
-    """JoinerRNNTLoss on a good batch but for `changes` of inputs or options raises `error`."""
+    """JoinerRNNTLoss on a good batch but for `changes` of inputs or options raises `error`, in its
+    own name."""
     names = ("encoder_out", "predictor_out", "targets", "logit_lengths", "target_lengths")
     names += ("frame_rows", "label_rows")
     inputs = dict(zip(names, joiner_batch(LENGTHS, 11)))
     inputs |= {n: x for n, x in changes.items() if n in names}
     options = {"joiner": joiner_of(11)} | {n: x for n, x in changes.items() if n not in names}
-    with pytest.raises(error, match=match):
+    with pytest.raises(error, match=f"^For 'JoinerRNNTLoss', the {match}"):
         JoinerRNNTLoss(**options)(*(Tensor(x) for x in inputs.values()))
 
 
@@ -227,6 +228,13 @@ def test_memory_budget(budget, bytes_):
 @pytest.mark.parametrize("budget", ["256", "MB", "-1MB", "1mb", "1 TB", "", "1e3MB"])
 def test_unknown_memory_budget(budget):
     refused(ValueError, "'memory_budget' must be a number followed by one of", memory_budget=budget)
+
+
+_LENGTH = r"'{}' must be in \[{}, {}\], as the shape of '{}' allows, but got {} in sample 1"
+
+
+def _lengths(first, second):
+    return {"logit_lengths": np.array([first, second, 3], np.int32)}
 
 
 def test_refusals():
@@ -247,10 +255,24 @@ def test_refusals():
     refused(ValueError, r"'encoder_out' .* with De = 6", encoder_out=wrong[0][..., 1:])
     refused(ValueError, r"'frame_rows' must be of shape \(N\)", frame_rows=wrong[5][None])
     refused(ValueError, "'label_rows' must be what .* 51 rows", label_rows=wrong[6] + 1)
-    refused(ValueError, "in sample 1", logit_lengths=np.array([6, 99, 3], np.int32))
+    refused(ValueError, _LENGTH.format("logit_lengths", 1, 7, "encoder_out", 99), **_lengths(6, 99))
+    refused(ValueError, _LENGTH.format("logit_lengths", 1, 7, "encoder_out", 0), **_lengths(6, 0))
+    refused(
+        ValueError,
+        _LENGTH.format("target_lengths", 0, 5, "targets", 6),
+        target_lengths=np.array([3, 6, 4], np.int32),
+    )
     labels = wrong[2].copy()
     labels[2, 3] = 11
-    refused(ValueError, "'targets' must be in .* 11 at position 3 of sample 2", targets=labels)
+    refused(
+        ValueError,
+        r"'targets' must be in \[0, 11\), as the joiner has 11 classes, "
+        "but got 11 at position 3 of sample 2",
+        targets=labels,
+    )
+    refused(TypeError, "'clamp' must be a float, but got str", clamp="1")
+    refused(TypeError, "'zero_infinity' must be a bool, but got int", zero_infinity=1)
+    refused(TypeError, "'validate' must be a bool, but got int", validate=1)
 
 
 def test_double_backward_is_an_error_and_leaves_the_next_call_right():
@@ -268,7 +290,7 @@ def test_double_backward_is_an_error_and_leaves_the_next_call_right():
 
     expected = once(*inputs).asnumpy()
     for second in (twice, ms.jit(twice)):
-        with pytest.raises(RuntimeError, match="does not support double backward"):
+        with pytest.raises(RuntimeError, match="JoinerRNNTLoss does not support double backward"):
             second(*inputs).asnumpy()
         for first in (once, ms.jit(once)):
             error = np.abs(first(*inputs).asnumpy() - expected).max()

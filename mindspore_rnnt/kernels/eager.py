@@ -44,4 +44,4 @@ else:
 
         @staticmethod
         def backward(ctx, ddlogits):
-            refuse_double_backward()
+            refuse_double_backward("rnnt_loss")

@@ -36,26 +36,26 @@ def _zeros(targets, logit_lengths, target_lengths, params):
     )
 
 
-def refuse_double_backward():
+def refuse_double_backward(caller):
     """Without a bprop that raises, MindSpore would return zeros."""
-    raise RuntimeError("rnnt_loss does not support double backward")
+    raise RuntimeError(f"{caller} does not support double backward")
 
 
 def scale_grad_bprop(grad, logit_lengths, target_lengths, dloss, out, dout):
-    refuse_double_backward()
+    refuse_double_backward("rnnt_loss")
 
 
 def backward_bprop(logits, targets, logit_lengths, target_lengths, params, state, dloss, out, dout):
-    refuse_double_backward()
+    refuse_double_backward("rnnt_loss")
 
 
 def row_stats_bprop(logits, row_labels, params, out, dout):
-    refuse_double_backward()
+    refuse_double_backward("JoinerRNNTLoss")
 
 
 def lattice_bprop(stats, logit_lengths, target_lengths, params, out, dout):
-    refuse_double_backward()
+    refuse_double_backward("JoinerRNNTLoss")
 
 
 def row_grad_bprop(logits, row_labels, stats, coefficients, row_dloss, params, out, dout):
-    refuse_double_backward()
+    refuse_double_backward("JoinerRNNTLoss")
