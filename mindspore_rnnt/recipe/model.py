@@ -7,9 +7,11 @@ decode, see `recogniser`.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mindspore import Tensor, amp, float16, nn
 
-from mindspore_rnnt import PackedJoiner, RNNTLoss
+from mindspore_rnnt import JoinerRNNTLoss, PackedJoiner, RNNTLoss
 
 from .config import Config
 from .conformer import ConformerEncoder
@@ -32,6 +34,15 @@ def build(config: Config, vocab_size: int) -> Transducer:
     return Transducer(config, vocab_size)
 
 
+def build_deployed(config: Config, vocab_size: int) -> Transducer:
+    """A new model to decode with, in float32 however it was trained.
+
+    Mixed precision reaches `construct` alone: the encoder's `step` would stream in float32 what
+    `construct` computes in float16 for a whole utterance.
+    """
+    return build(replace(config, train=replace(config.train, dtype="float32")), vocab_size)
+
+
 class Transducer(nn.Cell):
     def __init__(self, config: Config, vocab_size: int):
         super().__init__()
@@ -40,11 +51,13 @@ class Transducer(nn.Cell):
         if config.train.dtype == "float16":
             self.encoder = amp.auto_mixed_precision(self.encoder, "auto", float16)
         self.predictor = build_predictor(model, vocab_size)
-        self.joiner = PackedJoiner(
-            model.encoder_dim, model.predictor_dim, model.joiner_dim, vocab_size
-        )
+        joiner = PackedJoiner(model.encoder_dim, model.predictor_dim, model.joiner_dim, vocab_size)
+        self.jit = config.train.jit
         self.chunked = bool(config.train.memory_budget)
-        self.loss = self._build_loss(config.train.memory_budget)
+        self.loss = _build_loss(joiner, config.train.memory_budget)
+        # After the loss, which may hold it too: the last owner gives the weights their names, so
+        # that a checkpoint fits with and without a memory budget.
+        self.joiner = joiner
 
     def construct(
         self,
@@ -65,9 +78,8 @@ class Transducer(nn.Cell):
             return self.loss(frames, steps, targets, *lengths, frame_rows, label_rows)
         return self.loss(self.joiner(frames, steps, frame_rows, label_rows), targets, *lengths)
 
-    def _build_loss(self, memory_budget: str) -> nn.Cell:
-        if not memory_budget:
-            return RNNTLoss(blank=BLANK, validate=False)
-        from mindspore_rnnt import JoinerRNNTLoss
 
-        return JoinerRNNTLoss(self.joiner, memory_budget, blank=BLANK, validate=False)
+def _build_loss(joiner: PackedJoiner, memory_budget: str) -> nn.Cell:
+    if not memory_budget:
+        return RNNTLoss(blank=BLANK, validate=False)
+    return JoinerRNNTLoss(joiner, memory_budget, blank=BLANK, validate=False)

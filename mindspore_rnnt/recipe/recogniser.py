@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A trained network as the decoders see it: compiled parts that take and give numpy arrays.
+"""A trained network as the decoders see it: parts that take and give numpy arrays.
+
+They are compiled, unless train.jit is false.
 
 `encode`, `encode_chunk`, `start`, `predict` and `join` are all that decoding needs, so a decoder
 works on this class and on its child that runs exported files (`export.load`) alike.
@@ -35,27 +37,28 @@ class Recogniser:
         self.model = model
         self.chunk_size, self.left_chunks = encoder.chunk_size, encoder.left_chunks
 
-        # One compile each, but for the searches: one for each number of rows, which they keep.
-        @ms.enable_dynamic(
-            features=free(None, None, mels), frame_lengths=free(None, dtype=ms.int32)
-        )
-        @ms.jit
         def encode(features, frame_lengths):
             return encoder(features, frame_lengths)
 
-        @ms.enable_dynamic(cache=tuple(free(*shape) for shape in encoder.cache_shapes(None)))
-        @ms.jit
         def encode_chunk(features, frames, past, cache):
             return encoder.step(features, frames, past, *cache)
 
-        @ms.jit
         def predict(tokens, *state):
             return predictor.step(tokens, *state)
 
-        @ms.jit
         def join(frames, outputs, rows):
             return joiner(frames, outputs, rows, rows)
 
+        if model.jit:
+            # One compile each, but for the searches: one for each number of rows, which they keep.
+            whole = {
+                "features": free(None, None, mels),
+                "frame_lengths": free(None, dtype=ms.int32),
+            }
+            encode = ms.enable_dynamic(**whole)(ms.jit(encode))
+            cache = tuple(free(*shape) for shape in encoder.cache_shapes(None))
+            encode_chunk = ms.enable_dynamic(cache=cache)(ms.jit(encode_chunk))
+            predict, join = ms.jit(predict), ms.jit(join)
         self._encode, self._encode_chunk = encode, encode_chunk
         self._predict, self._join = predict, join
 
