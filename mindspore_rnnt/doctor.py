@@ -9,7 +9,7 @@ import platform
 import numpy as np
 
 from . import __version__
-from .opp import Finding, ascend_status
+from .ascend_status import Finding, ascend_status
 from .requirements import check_requirements, mindspore_version
 
 

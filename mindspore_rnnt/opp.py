@@ -7,13 +7,7 @@ when mindspore_rnnt is imported.
 """
 
 import os
-import shutil
-import sys
-from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
-
-from .cann import find_cann, where_cann_was_sought
 
 VENDOR = "mindspore_rnnt"
 VARIABLE = "ASCEND_CUSTOM_OPP_PATH"
@@ -64,60 +58,3 @@ def came_too_late(package: Path, maps: Path = Path("/proc/self/maps")) -> bool:
     loaded = {line.split()[-1] for line in maps.read_text().splitlines() if "/" in line}
     ours = str((package / "op_api" / "lib" / "libcust_opapi.so").resolve())
     return ours not in loaded and any(Path(path).name.startswith("libopapi") for path in loaded)
-
-
-class Finding(NamedTuple):
-    what: str
-    value: str
-    mend: str = ""  # what to do about it; empty when all is well
-
-
-def ascend_status() -> list[Finding]:
-    """What `doctor` says about Ascend. On a machine without an NPU nothing of it is a fault."""
-    return [
-        _npu_status(),
-        _cann_status(),
-        _compiler_status(),
-        _plugin_status(),
-        _package_status(),
-    ]
-
-
-def _npu_status():
-    devices = sorted(path.name for path in Path("/dev").glob("davinci[0-9]*"))
-    mend = "" if devices else "install the driver of the card"
-    return Finding("NPU", ", ".join(devices) or "none", mend)
-
-
-def _cann_status():
-    cann = find_cann()
-    if cann is None:
-        return Finding("CANN", "none", f"install the toolkit (sought in {where_cann_was_sought()})")
-    value = f"{cann.version or 'unknown version'} in {cann.path} (by {cann.chosen_by})"
-    faults = cann.missing()
-    if not faults and "ASCEND_OPP_PATH" not in os.environ:
-        faults = [f"its environment is not set: source {cann.path.parent}/set_env.sh"]
-    return Finding("CANN", value, "; ".join(faults))
-
-
-def _compiler_status():
-    compiler = shutil.which("g++")
-    mend = "" if compiler else "MindSpore compiles a callback per operator on Ascend: install g++"
-    return Finding("host compiler", compiler or "none", mend)
-
-
-def _plugin_status():
-    """MindSpore's Ascend half, without importing MindSpore."""
-    spec = find_spec("mindspore")
-    folders = spec.submodule_search_locations if spec else []
-    plugins = [p for f in folders for p in Path(f).glob("lib/plugin/libmindspore_ascend.so*")]
-    plugin = plugins[0] if plugins else None
-    mend = "" if plugin else f"install a MindSpore with Ascend support into {sys.prefix}"
-    return Finding("MindSpore plugin", plugin.name if plugin else "none", mend)
-
-
-def _package_status():
-    found = find_package()
-    if found is None:
-        return Finding("operator package", "not built", f"run '{BUILD_COMMAND}' in a source tree")
-    return Finding("operator package", str(found))

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from mindspore_rnnt import cann, opp
+from mindspore_rnnt.ascend_status import ascend_status
 
 
 @pytest.fixture
@@ -101,7 +102,7 @@ def test_importing_mindspore_rnnt_exposes_the_package(tmp_path):
 
 
 def test_status_of_a_machine_without_ascend(no_ascend):
-    status = {finding.what: finding for finding in opp.ascend_status()}
+    status = {finding.what: finding for finding in ascend_status()}
     assert list(status) == ["NPU", "CANN", "host compiler", "MindSpore plugin", "operator package"]
     assert status["CANN"].value == "none" and "ASCEND_HOME_PATH" in status["CANN"].mend
     assert status["operator package"].mend == "run 'make ascend' in a source tree"
@@ -111,14 +112,14 @@ def test_status_of_a_machine_with_everything_built(install, no_ascend, fake_cann
     no_ascend.setenv("ASCEND_HOME_PATH", str(fake_cann()))
     no_ascend.setenv("ASCEND_OPP_PATH", "/somewhere/opp")
     ours = install(opp.package_path())
-    status = {finding.what: finding for finding in opp.ascend_status()}
+    status = {finding.what: finding for finding in ascend_status()}
     assert status["CANN"].value.startswith("8.3.RC1 in ") and not status["CANN"].mend
     assert status["operator package"] == ("operator package", str(ours), "")
 
 
 def test_status_tells_that_canns_environment_is_not_set(no_ascend, fake_cann):
     no_ascend.setenv("ASCEND_HOME_PATH", str(fake_cann()))
-    status = {finding.what: finding for finding in opp.ascend_status()}
+    status = {finding.what: finding for finding in ascend_status()}
     assert "set_env.sh" in status["CANN"].mend
 
 

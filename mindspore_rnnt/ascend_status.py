@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What of Ascend this machine has, and what to do about the rest. Nothing here imports
+MindSpore."""
+
+import os
+import shutil
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+from .cann import find_cann, where_cann_was_sought
+from .opp import BUILD_COMMAND, find_package
+
+
+class Finding(NamedTuple):
+    """A line of `doctor`, on Ascend or on anything else."""
+
+    what: str
+    value: str
+    mend: str = ""  # what to do about it; empty when all is well
+
+
+def ascend_status() -> list[Finding]:
+    """For `doctor` and `verify`. On a machine without an NPU nothing of it is a fault."""
+    return [
+        _npu_status(),
+        _cann_status(),
+        _compiler_status(),
+        _plugin_status(),
+        _package_status(),
+    ]
+
+
+def _npu_status():
+    devices = sorted(path.name for path in Path("/dev").glob("davinci[0-9]*"))
+    mend = "" if devices else "install the driver of the card"
+    return Finding("NPU", ", ".join(devices) or "none", mend)
+
+
+def _cann_status():
+    cann = find_cann()
+    if cann is None:
+        return Finding("CANN", "none", f"install the toolkit (sought in {where_cann_was_sought()})")
+    value = f"{cann.version or 'unknown version'} in {cann.path} (by {cann.chosen_by})"
+    faults = cann.missing()
+    if not faults and "ASCEND_OPP_PATH" not in os.environ:
+        faults = [f"its environment is not set: source {cann.path.parent}/set_env.sh"]
+    return Finding("CANN", value, "; ".join(faults))
+
+
+def _compiler_status():
+    compiler = shutil.which("g++")
+    mend = "" if compiler else "MindSpore compiles a callback per operator on Ascend: install g++"
+    return Finding("host compiler", compiler or "none", mend)
+
+
+def _plugin_status():
+    """MindSpore's Ascend half, without importing MindSpore."""
+    spec = find_spec("mindspore")
+    folders = spec.submodule_search_locations if spec else []
+    plugins = [p for f in folders for p in Path(f).glob("lib/plugin/libmindspore_ascend.so*")]
+    plugin = plugins[0] if plugins else None
+    mend = "" if plugin else f"install a MindSpore with Ascend support into {sys.prefix}"
+    return Finding("MindSpore plugin", plugin.name if plugin else "none", mend)
+
+
+def _package_status():
+    found = find_package()
+    if found is None:
+        return Finding("operator package", "not built", f"run '{BUILD_COMMAND}' in a source tree")
+    return Finding("operator package", str(found))
