@@ -12,7 +12,7 @@ import numpy as np
 from mindspore import Tensor
 
 from .layout import row_count
-from .recorder import forget_recorded_gradient
+from .pynative import forget_recorded_gradient
 
 LOGITS_DTYPES = ("Float32", "Float16", "BFloat16")
 INT_DTYPES = ("Int32", "Int64")

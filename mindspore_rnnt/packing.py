@@ -10,7 +10,7 @@ import numpy as np
 from mindspore import Tensor, ops
 
 from .layout import checked_lengths, padded_rows
-from .recorder import forgetting_on_error
+from .pynative import forgetting_on_error
 
 
 def pack_logits(padded: Tensor, logit_lengths: Tensor, target_lengths: Tensor) -> Tensor:

@@ -2,11 +2,13 @@
 """What PyNative mode needs, and a compiled graph does not. MindSpore's executor is private: without
 it there is nothing to mend."""
 
+from contextlib import contextmanager
+
 import mindspore as ms
 
-try:
-    from mindspore._c_expression import MixedPrecisionType
-    from mindspore.common.api import _pynative_executor as executor
+try:  # Where they come from depends on the version; Cell's module has needed both in all of them.
+    from mindspore.nn.cell import MixedPrecisionType
+    from mindspore.nn.cell import _pynative_executor as executor
 except ImportError:
     executor = None
 
@@ -23,13 +25,33 @@ def in_given_precision(function, *inputs):
         executor.set_mixed_precision_type(MixedPrecisionType.NOTSET, False)
 
 
+def forget_recorded_gradient():
+    """An error inside a PyNative gradient leaves MindSpore's recorder on, and the next compiled
+    gradient would fail for no reason of its own. The executor's own reset mends that; call this
+    before raising. In a backward pass, which is running in the executor, only where the recorder
+    has no business to be on. Returns whether it was."""
+    was_recording = executor is not None and executor.requires_grad()
+    if was_recording:
+        executor.clear_res()
+    return was_recording
+
+
+@contextmanager
+def forgetting_on_error():
+    """The same for whatever is raised inside."""
+    try:
+        yield
+    except Exception:
+        forget_recorded_gradient()
+        raise
+
+
 @ms.constexpr(check=False)
 def refuse_recorded_bprop(any_function):
     """Call it in the `bprop` of a Cell. What runs there is never recorded, so a gradient of this
     gradient would silently be zero. A graph, where `any_function` comes as None, does differentiate
     it, up to an operator that refuses; and it is compiled while MindSpore records its call."""
-    if any_function is not None and executor is not None and executor.requires_grad():
-        executor.clear_res()
+    if any_function is not None and forget_recorded_gradient():
         raise RuntimeError(
             "JoinerRNNTLoss does not support double backward. (Or an earlier error inside a "
             "gradient left MindSpore recording; then the next call will be right.)"

@@ -78,5 +78,13 @@ def test_jit_by_bytecode(mode, tmp_path):
     _script(tmp_path, BYTECODE.format(mode=mode))
 
 
+def test_importing_the_losses_warns_of_nothing():
+    """MindSpore warns whoever imports a module that it has moved."""
+    code = "from mindspore_rnnt import JoinerRNNTLoss, RNNTLoss, rnnt_loss"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    print(done.stderr)
+    assert done.returncode == 0 and "deprecated" not in done.stdout + done.stderr
+
+
 def test_jit_by_trace(tmp_path):
     _script(tmp_path, TRACE)
