@@ -2,9 +2,12 @@
 """A run's folder: what is needed to go on with the run, and what is needed to use its model.
 
     config.yaml  vocabulary.txt  cmvn.npy       how to build the model and feed it
+    grammar.yaml                                a copy of the commands, if there is a grammar
     checkpoints/step-0000123.ckpt               model, optimizer, loss scale and position
     checkpoints/best.ckpt                       the one with the lowest held-out CER
     model.ckpt                                  weights to use: the mean of the last checkpoints
+
+From the end of the first epoch on there is a model to use, better with every epoch.
 
 A file appears whole or not at all, so a run may be killed at any moment. No generator's state is
 saved, because none carries over: everything random follows from (seed, epoch, step).
@@ -15,7 +18,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -31,6 +34,8 @@ from .recogniser import Recogniser
 from .text import Vocabulary
 
 POSITION = "position"
+GRAMMAR = "grammar.yaml"
+WEIGHTS = {"mean": "model.ckpt", "best": "checkpoints/best.ckpt"}
 
 
 @dataclass
@@ -75,9 +80,10 @@ class Checkpoints:
         return position
 
     def clear(self) -> None:
-        """Forget an earlier run in the same folder."""
+        """Forget an earlier run in the same folder, the weights to use among them."""
         for path in self._folder.glob("*.ckpt"):
             path.unlink()
+        (self._folder.parent / WEIGHTS["mean"]).unlink(missing_ok=True)
 
     def average(self, count: int, names: Iterable[str], path: Path) -> None:
         """Write the mean of the named values over the newest `count` checkpoints."""
@@ -100,19 +106,40 @@ def start_run(folder: str | Path, config: Config, vocabulary: Vocabulary, cmvn: 
     configuration.save(config, folder / "config.yaml")
     vocabulary.save(folder / "vocabulary.txt")
     cmvn.save(folder / "cmvn.npy")
+    if config.data.grammar:  # not copyfile: it may be this very file
+        (folder / GRAMMAR).write_bytes(configuration.find(config.data.grammar).read_bytes())
+    else:
+        (folder / GRAMMAR).unlink(missing_ok=True)
 
 
-def load_run(folder: str | Path) -> tuple[Recogniser, Config, Vocabulary, Cmvn]:
-    """The trained model of a folder, with all that belongs to it."""
+def load_config(folder: str | Path, overrides: Sequence[str] = ()) -> Config:
+    """The configuration of a run or of exported files, with the grammar that lies beside it."""
     folder = Path(folder)
-    weights = folder / "model.ckpt"
-    if not weights.is_file():
-        raise FileNotFoundError(f"{folder} holds no trained model: {weights} is missing")
-    config = configuration.load(folder / "config.yaml")
+    grammar = folder / GRAMMAR
+    if grammar.is_file():
+        # The path in quotes, as it is read as YAML; before the others, which may name another.
+        quoted = json.dumps(str(grammar), ensure_ascii=False)
+        overrides = [f"data.grammar={quoted}", *overrides]
+    return configuration.load(folder / "config.yaml", overrides)
+
+
+def load_run(
+    folder: str | Path, config: Config | None = None, weights: str = "mean"
+) -> tuple[Recogniser, Config, Vocabulary, Cmvn]:
+    """The trained model of a folder, with all that belongs to it.
+
+    `config` takes the place of the run's own; `weights` are of the last checkpoints ("mean") or of
+    the one with the lowest held-out CER ("best").
+    """
+    folder = Path(folder)
+    path = folder / WEIGHTS[weights]
+    if not path.is_file():
+        raise FileNotFoundError(f"{folder} holds no trained model: {path} is missing")
+    config = config or load_config(folder)
     vocabulary = Vocabulary.load(folder / "vocabulary.txt")
-    model = models.build(config, len(vocabulary))
+    model = models.build_deployed(config, len(vocabulary))
     parameters = {item.name: item for item in model.get_parameters()}
-    _assign(parameters, ms.load_checkpoint(str(weights)), weights)
+    _assign(parameters, ms.load_checkpoint(str(path)), path)
     return Recogniser(model), config, vocabulary, Cmvn.load(folder / "cmvn.npy")
 
 

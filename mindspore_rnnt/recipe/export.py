@@ -6,8 +6,8 @@
     predictor.mindir      tokens (n,) and a state -> output (n, D) and the next state
     joiner.mindir         frames (1, n, De), outputs (1, n, Dp), rows 0 .. n - 1 -> logits (n, V)
 
-B, T, n and the room of the cache are free, T a multiple of 4. config.yaml, vocabulary.txt and
-cmvn.npy come along.
+B, T, n and the room of the cache are free, T a multiple of 4. config.yaml, vocabulary.txt,
+cmvn.npy and the grammar come along.
 """
 
 from __future__ import annotations
@@ -19,24 +19,26 @@ import mindspore as ms
 from mindspore import Tensor, nn
 
 from . import config as configuration
-from .checkpoint import load_run
+from .checkpoint import GRAMMAR, load_config, load_run
 from .config import Config
 from .conformer import SUBSAMPLING
 from .features import Cmvn
-from .model import Transducer, build
+from .model import Transducer, build_deployed
 from .recogniser import Recogniser, free
 from .text import Vocabulary
 
 BESIDE = ("config.yaml", "vocabulary.txt", "cmvn.npy")
 
 
-def run(checkpoint: str | Path, output: str | Path) -> Path:
+def run(checkpoint: str | Path, output: str | Path, weights: str = "mean") -> Path:
     """Export the model of a run's folder; returns the folder of the files."""
-    recogniser, config, _, _ = load_run(checkpoint)
+    recogniser, config, _, _ = load_run(checkpoint, weights=weights)
     folder = Path(output)
     folder.mkdir(parents=True, exist_ok=True)
     for name in BESIDE:
         shutil.copyfile(Path(checkpoint) / name, folder / name)
+    if config.data.grammar:
+        shutil.copyfile(configuration.find(config.data.grammar), folder / GRAMMAR)
     for name, (cell, inputs) in _parts(recogniser.model, config).items():
         ms.export(
             cell.set_train(False), *inputs, file_name=str(folder / name), file_format="MINDIR"
@@ -48,9 +50,9 @@ def run(checkpoint: str | Path, output: str | Path) -> Path:
 def load(folder: str | Path) -> tuple[ExportedRecogniser, Config, Vocabulary, Cmvn]:
     """The exported network, as every decoder takes it, with all that belongs to it."""
     folder = Path(folder)
-    config = configuration.load(folder / "config.yaml")
+    config = load_config(folder)
     vocabulary = Vocabulary.load(folder / "vocabulary.txt")
-    recogniser = ExportedRecogniser(folder, build(config, len(vocabulary)))
+    recogniser = ExportedRecogniser(folder, build_deployed(config, len(vocabulary)))
     return recogniser, config, vocabulary, Cmvn.load(folder / "cmvn.npy")
 
 

@@ -44,6 +44,7 @@ def run(config: Config, resume: bool = False) -> list[dict]:
         start_run(folder, config, vocabulary, cmvn)
     position = position or Position()
     progress = Progress(folder, total, position.update, visible=group.leads)
+    names = [item.name for item in model.get_parameters()]
 
     while position.epoch < settings.epochs:
         started = time.perf_counter()
@@ -62,10 +63,10 @@ def run(config: Config, resume: bool = False) -> list[dict]:
                 row["cer"] = evaluate.scores(decoded, None)["cer"]
             row["seconds"] = round(time.perf_counter() - started, 1)
             checkpoints.save(position, is_best=_is_best(position.history))
+            checkpoints.average(settings.average, names, folder / "model.ckpt")
         progress.epoch(row)
 
-    if group.leads:
-        names = [item.name for item in model.get_parameters()]
+    if group.leads:  # again, as a run may have been killed between the two
         checkpoints.average(settings.average, names, folder / "model.ckpt")
     progress.note(f"{len(step.shapes)} padded shapes were compiled: {step.shapes}")
     progress.close()

@@ -8,20 +8,29 @@ from recipe_networks import network, random_features
 
 from mindspore_rnnt.recipe import checkpoint, decode, export
 from mindspore_rnnt.recipe.features import Cmvn
+from mindspore_rnnt.recipe.grammar import load_grammar
 from mindspore_rnnt.recipe.streaming import StreamingDecoder
 from mindspore_rnnt.recipe.text import Vocabulary
 
 KINDS = [
     [],
-    ["model.predictor=lstm", "model.subsampling=conv2d", "model.left_chunks=2"],
+    [
+        "model.predictor=lstm",
+        "model.subsampling=conv2d",
+        "model.left_chunks=2",
+        "train.dtype=float16",
+    ],
     ["model.chunk_size=-1"],
 ]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_exported_files_decode_as_the_model(kind, tmp_path):
-    settings, model = network("decode.max_symbols=2", *kind)
+    grammar = tmp_path / "own.yaml"
+    grammar.write_text("template: '{a}'\nslots: {a: {甲: 1}}\n", encoding="utf-8")
+    settings, model = network("decode.max_symbols=2", f"data.grammar={grammar}", *kind)
     checkpoint.start_run(tmp_path, settings, Vocabulary("甲乙丙丁戊己"), Cmvn([0.0], [1.0]))
+    grammar.unlink()  # it is not where the files will be used
     values = [{"name": item.name, "data": item} for item in model.get_parameters()]
     ms.save_checkpoint(values, str(tmp_path / "model.ckpt"))
     folder = export.run(tmp_path, tmp_path / "export")
@@ -29,6 +38,8 @@ def test_exported_files_decode_as_the_model(kind, tmp_path):
     ms.set_seed(99)  # what is loaded must not lean on weights made anew
     exported, loaded, vocabulary, _ = export.load(folder)
     original = checkpoint.load_run(tmp_path)[0]
+    assert load_grammar(loaded.data.grammar).sentences() == ["甲"]
+    settings.data.grammar = str(folder / "grammar.yaml")
     assert loaded.to_dict() == settings.to_dict() and vocabulary.characters[0] == "甲"
     for batch, frames in ((2, 80), (1, 48)):
         features, lengths = random_features(batch, frames), np.array([frames, 37][:batch])

@@ -15,6 +15,9 @@ import pytest
 from recipe_networks import CORPUS, NETWORK
 
 from mindspore_rnnt.recipe import checkpoint, config, train
+from mindspore_rnnt.recipe.features import Cmvn
+from mindspore_rnnt.recipe.grammar import load_grammar
+from mindspore_rnnt.recipe.text import Vocabulary
 
 OVERRIDES = [
     *NETWORK,
@@ -70,6 +73,21 @@ def test_the_weights_to_use_are_the_mean_of_the_last(straight):
         assert np.array_equal(parameter.asnumpy(), expected), parameter.name
 
 
+def test_the_best_weights_can_be_had_too(straight):
+    folder, _ = straight
+    saved = ms.load_checkpoint(str(folder / "checkpoints" / "best.ckpt"))
+    assert json.loads(saved[checkpoint.POSITION])["epoch"] == 2, "the one epoch with a CER"
+    best = checkpoint.load_run(folder, weights="best")[0].model
+    assert all(
+        np.array_equal(item.asnumpy(), saved[item.name].asnumpy()) for item in best.get_parameters()
+    )
+    mean = ms.load_checkpoint(str(folder / "model.ckpt"))
+    assert any(
+        not np.array_equal(item.asnumpy(), mean[item.name].asnumpy())
+        for item in best.get_parameters()
+    )
+
+
 @pytest.mark.parametrize("kill_after", [5, 8])
 def test_killed_and_resumed_is_never_killed(straight, tmp_path, kill_after):
     folder, history = straight
@@ -88,6 +106,7 @@ def test_killed_and_resumed_is_never_killed(straight, tmp_path, kill_after):
     assert worker.poll() is None, "it ended by itself"
     os.kill(worker.pid, signal.SIGKILL)
     worker.wait()
+    checkpoint.load_run(tmp_path)  # an epoch is over, so there is a model to use
     known = len(rows(steps))
     assert known < 12, "it had done all before it was killed"
 
@@ -111,6 +130,36 @@ def test_a_draft_that_a_kill_has_left_is_no_checkpoint(straight, tmp_path):
     kept = checkpoint.Checkpoints(tmp_path, [], keep=2)
     (tmp_path / "checkpoints" / ".step-0000009.tmp.ckpt").write_bytes(b"torn")
     assert kept.saved() == [] and kept.restore() is None
+
+
+def test_a_new_run_forgets_the_model_of_an_earlier_one(tmp_path):
+    kept = checkpoint.Checkpoints(tmp_path, [], keep=2)
+    for name in ("model.ckpt", "checkpoints/best.ckpt", "checkpoints/step-0000009.ckpt"):
+        (tmp_path / name).touch()
+    kept.clear()
+    assert list(tmp_path.glob("**/*.ckpt")) == []
+
+
+def test_a_run_keeps_the_grammar_and_settings_can_be_changed_afterwards(tmp_path):
+    mine = tmp_path / "it's: mine.yaml"
+    mine.write_text("template: '{a}'\nslots: {a: {甲: 1}}\n", encoding="utf-8")
+    folder = tmp_path / "a: run"
+    given = config.load(None, ["data.train_utterances=7"])
+    given.data.grammar = str(mine)
+    belongings = Vocabulary("甲"), Cmvn([0.0], [1.0])
+    checkpoint.start_run(folder, given, *belongings)
+    mine.unlink()
+    loaded = checkpoint.load_config(folder, ["evaluate.snr_db=[3]"])
+    assert load_grammar(loaded.data.grammar).sentences() == ["甲"]
+    assert (loaded.evaluate.snr_db, loaded.data.train_utterances) == ([3.0], 7)
+    other = checkpoint.load_config(folder, ["data.grammar=inspection.yaml"])
+    assert other.data.grammar == "inspection.yaml"
+
+    checkpoint.start_run(folder, loaded, *belongings)  # of its own copy
+    assert load_grammar(loaded.data.grammar).sentences() == ["甲"]
+    loaded.data.train, loaded.data.heldout, loaded.data.grammar = "a", "b", ""
+    checkpoint.start_run(folder, loaded, *belongings)
+    assert checkpoint.load_config(folder).data.grammar == ""
 
 
 def test_a_checkpoint_of_another_configuration_is_refused(straight):
