@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from .ticket import TicketParser
 
 CLEAN = "clean"
 SHAPES = 2  # padded lengths of held-out batches: decoding is cheap, compiling is not
+TICKETS = 3
 
 
 @dataclass(frozen=True)
@@ -33,34 +34,44 @@ class Decoded:
     utterance: Utterance
     text: str
     seconds: tuple[float, ...]
+    features: np.ndarray | None = None  # what was decoded, of an utterance to draw
 
 
-def run(folder: str | Path, config: Config | None = None, by_voice: bool = False) -> list[dict]:
+def run(
+    folder: str | Path,
+    config: Config | None = None,
+    by_voice: bool = False,
+    weights: str = "mean",
+) -> list[dict]:
     """Evaluate a run's folder: print and save its table, pictures and some work orders.
 
-    Returns the rows of the table; `evaluation.json`, `*.png` appear in the folder.
+    `config` takes the place of the run's own. Returns the rows of the table; `evaluation.json`,
+    `*.png` appear in the folder.
     """
     folder = Path(folder)
-    recogniser, saved, vocabulary, cmvn = load_run(folder)
-    config = config or saved
+    recogniser, config, vocabulary, cmvn = load_run(folder, config, weights)
     heldout = dataset.load_heldout(config, vocabulary)
-    grammar = None if config.data.train else load_grammar(config.data.grammar)
+    grammar = load_grammar(config.data.grammar) if config.data.grammar else None
+    drawn = longest(heldout, config.evaluate.pictures)
     results = {
         CLEAN if snr is None else f"{snr:g} dB": decode_all(
-            recogniser, config, heldout, vocabulary, cmvn, snr
+            recogniser, config, heldout, vocabulary, cmvn, snr, drawn
         )
         for snr in (None, *config.evaluate.snr_db)
     }
     rows = table(results, grammar, by_voice)
     print(format_table(rows))
     (folder / "evaluation.json").write_text(json.dumps(rows, indent=1), encoding="utf-8")
-    noisiest = results[list(results)[-1]]
-    examples = noisiest[: config.evaluate.pictures]
-    for number, item in enumerate(examples, start=1):
-        _picture(item, config, grammar, folder / f"emissions_{number}.png")
+    noise = list(results)[-1]
+    _draw(results[noise], drawn, noise, config, grammar, folder)
     if grammar:
-        _print_tickets(results[CLEAN][:3], TicketParser(grammar))
+        _print_tickets(results[CLEAN], heldout, TicketParser(grammar))
     return rows
+
+
+def longest(utterances: Sequence[Utterance], count: int) -> list[Utterance]:
+    """Those with most characters: the commands that fill every slot."""
+    return sorted(utterances, key=lambda item: len(item.text), reverse=True)[:count]
 
 
 def decode_all(
@@ -70,8 +81,12 @@ def decode_all(
     vocabulary: Vocabulary,
     cmvn: Cmvn,
     snr_db: float | None = None,
+    drawn: Collection[Utterance] = (),
 ) -> list[Decoded]:
-    """Every held-out utterance decoded, clean or with noise at one ratio, in a fixed order."""
+    """Every held-out utterance decoded, clean or with noise at one ratio, in a fixed order.
+
+    Those in `drawn` keep their features.
+    """
     extractor = LogMel(config.features)
     frames = np.array([extractor.num_frames(item.samples) for item in heldout])
     shapes = dataset.padded_shapes(frames, SHAPES)
@@ -79,9 +94,11 @@ def decode_all(
     decoded = []
     for batch in dataset.heldout_batches(config, heldout, cmvn, shapes, snr_db):
         found = decode(recogniser, batch["features"], batch["frame_lengths"], config)
-        for utterance, (ids, times) in zip(batch["utterances"], found):
+        for row, (utterance, (ids, times)) in enumerate(zip(batch["utterances"], found)):
             when = tuple((int(time) + 1) * seconds for time in times)
-            decoded.append(Decoded(utterance, vocabulary.decode(ids), when))
+            heard = batch["features"][row, : batch["frame_lengths"][row]]
+            kept = heard if utterance in drawn else None
+            decoded.append(Decoded(utterance, vocabulary.decode(ids), when, kept))
     return decoded
 
 
@@ -101,33 +118,55 @@ def table(
 
 
 def scores(decoded: Sequence[Decoded], grammar: Grammar | None) -> dict:
-    """CER, sentence and (with a grammar) slot accuracy of some utterances."""
+    """CER, sentence and slot accuracy of some utterances; slots where some said a command."""
     metrics = {"cer": CharErrorRate(), "sentences": SentenceAccuracy()}
-    if grammar:
-        metrics["slots"] = SlotAccuracy(TicketParser(grammar))
+    slots = SlotAccuracy(TicketParser(grammar)) if grammar else None
+    texts = [item.text for item in decoded], [item.utterance.text for item in decoded]
     for metric in metrics.values():
-        metric.update([item.text for item in decoded], [item.utterance.text for item in decoded])
+        metric.update(*texts)
+    if slots:
+        slots.update(*texts)
+        if slots.counted:
+            metrics["slots"] = slots
     return {name: metric.eval() for name, metric in metrics.items()} | {"utterances": len(decoded)}
 
 
 def format_table(rows: Sequence[dict]) -> str:
-    """Markdown: rates in percent, other columns as they are."""
-    names = list(rows[0])
+    """Markdown: rates in percent, other columns as they are, a dash where a row has none."""
+    names = list(max(rows, key=len))
     lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
     for row in rows:
-        cells = [f"{100 * v:.2f} %" if isinstance(v, float) else str(v) for v in row.values()]
+        values = [row.get(name, "-") for name in names]
+        cells = [f"{100 * v:.2f} %" if isinstance(v, float) else str(v) for v in values]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
-def _picture(item: Decoded, config: Config, grammar: Grammar | None, path: Path) -> None:
-    pinyin = grammar.pinyin if grammar else {}
-    extractor = LogMel(config.features)
-    audio = item.utterance.audio()
-    plots.emissions(audio, extractor, item.text, item.seconds, item.utterance.text, pinyin, path)
+def _draw(
+    decoded: Sequence[Decoded],
+    drawn: Sequence[Utterance],
+    noise: str,
+    config: Config,
+    grammar: Grammar | None,
+    folder: Path,
+) -> None:
+    """Each character over the very features that it was found in."""
+    pinyin, hop = grammar.pinyin if grammar else {}, config.features.hop_ms / 1000
+    for number, item in enumerate(_those(decoded, drawn), start=1):
+        what = (item.features, hop, item.text, item.seconds, item.utterance.text)
+        plots.emissions(*what, pinyin, folder / f"emissions_{number}.png", noise)
 
 
-def _print_tickets(decoded: Sequence[Decoded], parser: TicketParser) -> None:
-    for item in decoded:
+def _print_tickets(
+    decoded: Sequence[Decoded], heldout: Sequence[Utterance], parser: TicketParser
+) -> None:
+    commands = [item for item in heldout if parser.parse(item.text)["understood"]]
+    for item in _those(decoded, longest(commands, TICKETS)):
         print(f"\nsaid:       {item.utterance.text}\nrecognised: {item.text}")
         print("work order:", json.dumps(parser.parse(item.text), ensure_ascii=False))
+
+
+def _those(decoded: Sequence[Decoded], utterances: Sequence[Utterance]) -> list[Decoded]:
+    """In the order of `utterances`, without those that could not be read."""
+    found = {item.utterance: item for item in decoded}
+    return [found[utterance] for utterance in utterances if utterance in found]

@@ -99,6 +99,11 @@ class _Share(Metric):
     def clear(self) -> None:
         self._right = self._all = 0
 
+    @property
+    def counted(self) -> int:
+        """How many the share is of."""
+        return self._all
+
     def eval(self) -> float:
         if self._all == 0:
             raise RuntimeError(f"{type(self).__name__} has seen nothing to evaluate")

@@ -10,8 +10,6 @@ import numpy as np
 from matplotlib import font_manager
 from matplotlib.figure import Figure
 
-from .features import LogMel
-
 CHINESE_FONTS = ("CJK", "Han Sans", "Han Serif", "SimHei", "WenQuanYi", "YaHei", "Noto Sans SC")
 
 
@@ -36,37 +34,36 @@ def learning_curves(
 
 
 def emissions(
-    audio: np.ndarray,
-    extractor: LogMel,
+    features: np.ndarray,
+    hop: float,
     text: str,
     seconds: Sequence[float],
     title: str,
     pinyin: Mapping[str, str],
     path: str | Path,
+    noise: str = "",
 ) -> None:
-    """Log-mel spectrogram of `audio`; `seconds` has the time each character of `text` came at."""
+    """Log-mel `features` (n, mels), one every `hop` seconds, as they were decoded.
+
+    `seconds` has the time each character of `text` came at; `noise` is what was mixed in.
+    """
     figure = Figure(figsize=(10, 4), layout="constrained")
     axes = figure.subplots()
-    features = extractor(audio)
-    hop = extractor.hop_samples / extractor.sample_rate
-    axes.imshow(
-        features.T,
-        origin="lower",
-        aspect="auto",
-        extent=(0, len(features) * hop, 0, extractor.mels),
-    )
+    frames, mels = features.shape
+    axes.imshow(features.T, origin="lower", aspect="auto", extent=(0, frames * hop, 0, mels))
     font = chinese_font()
     family = {"fontfamily": font} if font else {}
     for number, (character, second) in enumerate(zip(text, seconds)):
         axes.axvline(second, color="white", linewidth=0.8)
         # Two heights, so that characters emitted close together do not cover each other.
-        height = extractor.mels * (0.93 if number % 2 else 0.83)
+        height = mels * (0.93 if number % 2 else 0.83)
         label = readable(character, font, pinyin)
         box = {"facecolor": "black", "alpha": 0.5, "linewidth": 0, "pad": 1}
         axes.text(second, height, label, color="white", ha="right", bbox=box, **family)
     shown = title if font else " ".join(readable(item, font, pinyin) for item in title)
     axes.set_title(shown, fontsize=11, **family)
-    axes.set(xlabel="seconds", ylabel="mel bin", xlim=(0, len(features) * hop))
+    xlabel = f"seconds ({noise})" if noise else "seconds"
+    axes.set(xlabel=xlabel, ylabel="mel bin", xlim=(0, frames * hop))
     figure.savefig(path, dpi=120)
 
 

@@ -16,7 +16,7 @@ from .config import Config
 RATES = ("cer", "sentences", "slots")
 
 
-def run(config: Config) -> list[dict]:
+def run(config: Config, weights: str = "mean") -> list[dict]:
     """Train evaluate.train_seeds twice each; print and save mean and worst of every condition."""
     folder = Path(config.train.output)
     kinds = {"clean": 0.0, "noise": config.noise.probability}
@@ -29,7 +29,7 @@ def run(config: Config) -> list[dict]:
             one.train.output = str(folder / f"{kind}-{seed}")
             print(f"\n== trained with {kind}, seed {seed}")
             train.run(one)
-            runs.append(evaluate.run(one.train.output, by_voice=True))
+            runs.append(evaluate.run(one.train.output, by_voice=True, weights=weights))
         rows += [{"trained with": kind, **row} for row in summarise(runs)]
     print("\n" + evaluate.format_table(rows))
     (folder / "study.json").write_text(json.dumps(rows, indent=1), encoding="utf-8")

@@ -8,6 +8,7 @@ import pytest
 
 from mindspore_rnnt.recipe import config, dataset, evaluate, study
 from mindspore_rnnt.recipe.grammar import load_grammar
+from mindspore_rnnt.recipe.noise import NoiseMaker
 
 OVERRIDES = [
     "data.train_utterances=6",
@@ -25,8 +26,8 @@ def answers(monkeypatch):
     train, heldout, vocabulary = dataset.load(settings)
     by_frames = {}
 
-    def load_run(folder):
-        return None, settings, vocabulary, cmvn
+    def load_run(folder, config=None, weights="mean"):
+        return None, config or settings, vocabulary, cmvn
 
     def decode(recogniser, features, frame_lengths, _):
         assert features.shape[0] == len(frame_lengths) == 4
@@ -63,7 +64,36 @@ def test_table_by_noise_and_voice(answers, tmp_path, capsys):
     assert (tmp_path / "emissions_1.png").stat().st_size > 10000
     shown = capsys.readouterr().out
     assert "| clean | f3 | 0.00 % | 100.00 % | 100.00 % | 3 |" in shown
-    assert shown.count("work order: {") == 3
+
+
+def test_the_work_orders_are_of_the_longest_commands(answers, tmp_path, capsys):
+    evaluate.run(tmp_path)
+    shown = capsys.readouterr().out
+    said = [line.split()[1] for line in shown.splitlines() if line.startswith("said:")]
+    texts = sorted((item.text for item in answers), key=len, reverse=True)
+    print(shown)
+    assert sorted(map(len, said), reverse=True) == [len(text) for text in texts[:3]]
+    assert set(said) <= set(texts) and len(set(said)) == 3
+    assert shown.count("work order: {") == 3 and "工单" in said[0]
+    heard = json.loads(shown.split("work order: ")[1].splitlines()[0])
+    assert heard["text"] in (said[0], said[0][:-1])
+
+
+def test_pictures_show_what_was_decoded(answers, tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(evaluate.plots, "emissions", lambda *what: drawn.append(what))
+    evaluate.run(tmp_path)
+    ((features, hop, text, seconds, title, _, path, noise),) = drawn
+    _, settings, _, cmvn = evaluate.load_run("")
+    number, utterance = max(enumerate(answers), key=lambda pair: len(pair[1].text))
+    maker = NoiseMaker(settings.noise, 16000)
+    rng = np.random.default_rng([settings.evaluate.seed, number])
+    noisy = maker.add(utterance.audio(), 5.0, rng)
+    expected = cmvn(evaluate.LogMel(settings.features)(noisy))
+    assert np.array_equal(features, expected)
+    assert (hop, title, noise) == (0.01, utterance.text, "5 dB")
+    assert utterance.text.startswith(text) and len(seconds) == len(text)
+    assert path == tmp_path / "emissions_1.png"
 
 
 def test_times_are_those_of_the_emission_frames(answers):
@@ -82,11 +112,31 @@ def test_without_a_grammar_there_are_no_slots(answers):
     assert "slots" in evaluate.scores(decoded, load_grammar("inspection.yaml"))
 
 
+def test_recordings_have_slots_where_they_are_commands(answers, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(evaluate.dataset, "load_heldout", lambda config, vocabulary: answers)
+    recorded = config.load(None, [*OVERRIDES, "data.train=a", "data.heldout=b"])
+    assert all("slots" in row for row in evaluate.run(tmp_path, recorded))
+    assert capsys.readouterr().out.count("work order: {") == 3
+
+    other = tmp_path / "other.yaml"  # a grammar that none of the recordings follows
+    other.write_text("template: '{a}'\nslots: {a: {甲: 1}}\n", encoding="utf-8")
+    for recorded.data.grammar in ("", str(other)):
+        assert not any("slots" in row for row in evaluate.run(tmp_path, recorded))
+        assert "work order" not in capsys.readouterr().out
+
+
+def test_a_column_that_a_row_lacks_is_a_dash():
+    rows = [{"voice": "a", "cer": 0.5}, {"voice": "b", "cer": 0.0, "slots": 1.0}]
+    shown = evaluate.format_table(rows).splitlines()
+    assert shown[0] == "| voice | cer | slots |"
+    assert shown[2:] == ["| a | 50.00 % | - |", "| b | 0.00 % | 100.00 % |"]
+
+
 def test_study_trains_each_seed_with_and_without_noise(tmp_path, monkeypatch):
     seen = []
     rates = iter([0.5, 0.3, 0.04, 0.02])
 
-    def evaluated(folder, by_voice):
+    def evaluated(folder, by_voice, weights):
         row = {"cer": next(rates), "sentences": 0.5, "slots": 0.75, "utterances": 6}
         return [{"noise": "clean", "voice": "all", **row}]
 

@@ -7,8 +7,6 @@ import matplotlib.image
 import numpy as np
 
 from mindspore_rnnt.recipe import plots
-from mindspore_rnnt.recipe.config import FeaturesConfig
-from mindspore_rnnt.recipe.features import LogMel
 
 
 def test_curves(tmp_path):
@@ -21,11 +19,12 @@ def test_curves(tmp_path):
 
 def test_emissions_mark_every_character(tmp_path, monkeypatch):
     monkeypatch.setattr(plots, "chinese_font", lambda: None)
-    audio = 0.1 * np.random.default_rng(0).standard_normal(32000)
-    arguments = (audio, LogMel(FeaturesConfig()), "记录X")
+    features = np.random.default_rng(0).standard_normal((198, 80))
+    arguments = (features, 0.01, "记录X")
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # a missing glyph is a warning of matplotlib's
-        plots.emissions(*arguments, [0.4, 0.8, 1.2], "记录", {"记": "ji"}, tmp_path / "a.png")
+        path, noise = tmp_path / "a.png", "5 dB"
+        plots.emissions(*arguments, [0.4, 0.8, 1.2], "记录", {"记": "ji"}, path, noise)
         plots.emissions(*arguments, [], "", {}, tmp_path / "nothing.png")
     marked = matplotlib.image.imread(tmp_path / "a.png")
     empty = matplotlib.image.imread(tmp_path / "nothing.png")
