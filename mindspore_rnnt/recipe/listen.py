@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 
@@ -25,13 +26,14 @@ PIECE_MS = 100
 MICROPHONE = "-"  # raw int16 on stdin: `arecord -t raw -f S16_LE -r 16000 | ... listen --wav -`
 
 
-def run(folder: str | Path, wav: str) -> dict:
+def run(folder: str | Path, wav: str, weights: str = "mean") -> dict:
     """Print characters as they are recognised, then the work order; returns both and the speed.
 
-    `folder` is that of a run or of exported files.
+    `folder` is that of a run or of exported files; of a run, `weights` says which of its models.
+    Without a grammar the order is None.
     """
-    is_exported = (Path(folder) / "encoder.mindir").is_file()
-    recogniser, config, vocabulary, cmvn = (export.load if is_exported else load_run)(folder)
+    recogniser, config, vocabulary, cmvn = _load(folder, weights)
+    grammar = load_grammar(config.data.grammar) if config.data.grammar else None
     rate = config.features.sample_rate
     size = rate * PIECE_MS // 1000
     audio = _standard_input(size) if wav == MICROPHONE else _pieces(read_any(wav, rate), size)
@@ -49,8 +51,9 @@ def run(folder: str | Path, wav: str) -> dict:
     busy += time.perf_counter() - start
     text += new
     print(new)
-    order = TicketParser(load_grammar(config.data.grammar)).parse(text)
-    print(json.dumps(order, ensure_ascii=False, indent=1))
+    order = TicketParser(grammar).parse(text) if grammar else None
+    if order:
+        print(json.dumps(order, ensure_ascii=False, indent=1))
     factor = busy / max(samples / rate, 1e-9)
     print(
         f"real-time factor {factor:.3f} ({busy:.2f} s of work for {samples / rate:.2f} s of audio)"
@@ -71,11 +74,39 @@ def read_any(path: str | Path, sample_rate: int) -> np.ndarray:
     return mono.astype(np.float32)
 
 
+def _load(folder: str | Path, weights: str) -> tuple:
+    if not (Path(folder) / "encoder.mindir").is_file():
+        return load_run(folder, weights=weights)
+    if weights != "mean":
+        raise ValueError(f"{folder} holds exported files; choose their weights when exporting")
+    return export.load(folder)
+
+
 def _pieces(audio: np.ndarray, size: int) -> Iterator[np.ndarray]:
     for start in range(0, len(audio), size):
         yield audio[start : start + size]
 
 
-def _standard_input(size: int) -> Iterable[np.ndarray]:
-    while block := sys.stdin.buffer.read(2 * size):
+def _standard_input(size: int) -> Iterator[np.ndarray]:
+    """Pieces until the pipe ends or the user stops it by Ctrl-C, after which the order follows."""
+    is_stopped = is_reading = False
+
+    def stop(*_: object) -> None:
+        nonlocal is_stopped
+        is_stopped = True
+        if is_reading:  # else the piece at hand is decoded first
+            raise KeyboardInterrupt
+
+    while not is_stopped:
+        # Before each read: MindSpore puts its own handler in place whenever it compiles.
+        signal.signal(signal.SIGINT, stop)
+        is_reading = True
+        try:
+            block = sys.stdin.buffer.read(2 * size)
+        except KeyboardInterrupt:
+            break
+        is_reading = False
+        if not block:
+            break
         yield np.frombuffer(block[: len(block) // 2 * 2], "<i2").astype(np.float32) / 32768
+    signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """From a file or a pipe to text and work order: the stream finds what the whole file gives."""
 
+import copy
 import io
 import json
+import signal
 from types import SimpleNamespace
 
 import mindspore as ms
@@ -46,9 +48,14 @@ def trained(tmp_path_factory):
     return loaded, heldout, vocabulary.decode(ids)
 
 
+def use(monkeypatch, loaded):
+    """`listen` takes this model, which so is compiled once for all tests."""
+    monkeypatch.setattr(listen, "load_run", lambda folder, weights: loaded)
+
+
 def test_a_wav_file_gives_what_the_whole_utterance_gives(trained, tmp_path, capsys, monkeypatch):
     loaded, utterance, expected = trained
-    monkeypatch.setattr(listen, "load_run", lambda folder: loaded)  # compiled once for all tests
+    use(monkeypatch, loaded)
     soundfile.write(tmp_path / "a.wav", utterance.pcm, 16000)
     heard = listen.run("any", str(tmp_path / "a.wav"))
     shown = capsys.readouterr().out
@@ -64,10 +71,59 @@ def test_a_wav_file_gives_what_the_whole_utterance_gives(trained, tmp_path, caps
 
 def test_a_pipe_gives_the_same_as_the_file(trained, monkeypatch):
     loaded, utterance, expected = trained
-    monkeypatch.setattr(listen, "load_run", lambda folder: loaded)
+    use(monkeypatch, loaded)
     odd = utterance.pcm.astype("<i2").tobytes() + b"\x01"
     monkeypatch.setattr(listen.sys, "stdin", SimpleNamespace(buffer=io.BytesIO(odd)))
     assert listen.run("any", "-")["text"] == expected
+
+
+class Pipe:
+    """Audio without an end: when it is read up, Ctrl-C comes during the read."""
+
+    def __init__(self, audio):
+        self._audio = io.BytesIO(audio)
+
+    def read(self, size):
+        block = self._audio.read(size)
+        if not block:
+            signal.raise_signal(signal.SIGINT)
+            raise AssertionError("Ctrl-C was ignored")
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # what MindSpore does to it as it compiles
+        return block
+
+
+def test_ctrl_c_ends_the_audio_and_the_order_follows(trained, monkeypatch, capsys):
+    loaded, utterance, expected = trained
+    use(monkeypatch, loaded)
+    pipe = Pipe(utterance.pcm.astype("<i2").tobytes())
+    monkeypatch.setattr(listen.sys, "stdin", SimpleNamespace(buffer=pipe))
+    heard = listen.run("any", "-")
+    assert heard["text"] == expected and heard["order"]["text"] == expected
+    assert '"understood": false' in capsys.readouterr().out
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_between_two_reads_loses_nothing(monkeypatch):
+    blocks = io.BytesIO(np.arange(12, dtype="<i2").tobytes())
+    monkeypatch.setattr(listen.sys, "stdin", SimpleNamespace(buffer=blocks))
+    pieces = listen._standard_input(4)
+    assert (next(pieces) * 32768).tolist() == [0, 1, 2, 3]
+    signal.raise_signal(signal.SIGINT)
+    assert list(pieces) == []
+
+
+def test_without_a_grammar_there_is_no_order(trained, tmp_path, monkeypatch, capsys):
+    (recogniser, settings, *rest), utterance, expected = trained
+    settings = copy.deepcopy(settings)
+    use(monkeypatch, (recogniser, settings, *rest))
+    soundfile.write(tmp_path / "a.wav", utterance.pcm, 16000)
+    settings.data.grammar = ""
+    heard = listen.run("any", str(tmp_path / "a.wav"))
+    assert (heard["text"], heard["order"]) == (expected, None)
+    assert "{" not in capsys.readouterr().out
+    settings.data.grammar = "lost.yaml"
+    with pytest.raises(FileNotFoundError, match=r"lost\.yaml"):
+        listen.run("any", "not looked for yet.wav")
 
 
 def test_any_rate_and_channels_are_read(tmp_path):
@@ -87,3 +143,6 @@ def test_what_cannot_be_read_says_so(tmp_path):
         listen.read_any(tmp_path / "text.wav", 16000)
     with pytest.raises(FileNotFoundError, match="holds no trained model"):
         listen.run(tmp_path, "any.wav")
+    (tmp_path / "encoder.mindir").touch()
+    with pytest.raises(ValueError, match="choose their weights when exporting"):
+        listen.run(tmp_path, "any.wav", weights="best")
