@@ -9,6 +9,7 @@ from .config import Config
 from .conformer import SUBSAMPLING
 from .decode import GreedySearch
 from .recogniser import Recogniser
+from .text import BLANK
 
 
 class StreamingDecoder:
@@ -22,8 +23,7 @@ class StreamingDecoder:
         self._recogniser = recogniser
         self._frames = recogniser.chunk_size * SUBSAMPLING
         self._pending = np.zeros((0, config.features.mels), np.float32)
-        # Compile before the first speech comes in, not while it does.
-        recogniser.encode_chunk(self._pending, recogniser.open_stream())
+        self._compile()
         self._stream = recogniser.open_stream()
         self._search = GreedySearch(recogniser, 1, config.decode.max_symbols)
         self._frame_seconds = SUBSAMPLING * config.features.hop_ms / 1000
@@ -52,6 +52,14 @@ class StreamingDecoder:
     def seconds(self) -> list[float]:
         """When the speech of each id ended: the end of the encoder frame that emitted it."""
         return [(frame + 1) * self._frame_seconds for frame in self._search.found[0][1]]
+
+    def _compile(self) -> None:
+        """Call every part once: compile before the first speech comes in, not while it does."""
+        recogniser = self._recogniser
+        silence = np.zeros((SUBSAMPLING, self._pending.shape[1]), np.float32)
+        frames = recogniser.encode_chunk(silence, recogniser.open_stream())
+        outputs, _ = recogniser.predict(np.array([BLANK]), recogniser.start(1))
+        recogniser.join(frames[:, 0], outputs)
 
     def _encode(self, count: int) -> None:
         chunk, self._pending = self._pending[:count], self._pending[count:]

@@ -70,6 +70,29 @@ def test_characters_come_as_soon_as_their_chunk_is_full():
     assert decoder.finish() == [] and found == decoder.ids
 
 
+def test_all_is_compiled_before_the_first_speech():
+    settings, model = network("model.chunk_size=4", "decode.max_symbols=2")
+    recogniser, seen = Recogniser(model), set()
+
+    def watch(name):
+        call = getattr(recogniser, name)
+
+        def watched(first, *others):
+            seen.add((name, first.shape))  # a compile for each
+            return call(first, *others)
+
+        setattr(recogniser, name, watched)
+
+    for name in ("_encode_chunk", "_predict", "_join"):
+        watch(name)
+    decoder = StreamingDecoder(recogniser, settings)
+    before = set(seen)
+    assert {name for name, _ in before} == {"_encode_chunk", "_predict", "_join"}
+    decoder.accept(random_features(1, 100)[0])
+    decoder.finish()
+    assert seen == before
+
+
 def test_full_context_cannot_stream():
     settings, model = network("model.chunk_size=-1")
     with pytest.raises(ValueError, match=r"streaming needs .* model.chunk_size is -1"):
