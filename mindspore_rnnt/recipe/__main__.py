@@ -10,6 +10,8 @@ from pathlib import Path
 
 from . import config as configuration
 
+DEMO = "runs/demo"
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; mistakes of the user are a line, not a traceback."""
@@ -51,19 +53,29 @@ def _check_learning(config: configuration.Config, history: list[dict]) -> int:
 
 
 def _evaluate(options: argparse.Namespace) -> int:
-    from . import evaluate, study
+    from . import checkpoint, evaluate, study
 
+    if options.checkpoint and (options.full or options.config or options.output):
+        raise ValueError(
+            "--checkpoint is the folder of a run, which has a configuration of its own; change it "
+            "by --set, and leave out --config, --output and --full"
+        )
     if options.full:
-        study.run(_config(options))
+        study.run(_config(options), options.weights)
+    elif options.config:
+        config = _config(options)
+        evaluate.run(config.train.output, config, by_voice=True, weights=options.weights)
     else:
-        evaluate.run(options.checkpoint or _config(options).train.output, by_voice=True)
+        folder = options.checkpoint or _config(options).train.output
+        config = checkpoint.load_config(folder, options.set)
+        evaluate.run(folder, config, by_voice=True, weights=options.weights)
     return 0
 
 
 def _listen(options: argparse.Namespace) -> int:
     from . import listen
 
-    listen.run(options.checkpoint, options.wav)
+    listen.run(options.checkpoint, options.wav, options.weights)
     return 0
 
 
@@ -81,12 +93,15 @@ def _synth(options: argparse.Namespace) -> int:
 def _export(options: argparse.Namespace) -> int:
     from . import export
 
-    export.run(options.checkpoint, options.output or str(Path(options.checkpoint) / "export"))
+    output = options.output or Path(options.checkpoint) / "export"
+    export.run(options.checkpoint, output, options.weights)
     return 0
 
 
 def _config(options: argparse.Namespace) -> configuration.Config:
-    config = configuration.load(options.config, options.set)
+    # Without --config it is the demo, into the folder that the other commands look in.
+    ours = [] if options.config else [f"train.output={DEMO}"]
+    config = configuration.load(options.config or "tiny.yaml", [*ours, *options.set])
     if options.output:
         config.train.output = options.output
     if getattr(options, "resume", False):
@@ -99,32 +114,48 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     commands = parser.add_subparsers(required=True, metavar="command")
 
-    settings = argparse.ArgumentParser(add_help=False)
-    settings.add_argument("--config", default="tiny.yaml", help="a path, or a name from configs/")
-    settings.add_argument(
-        "--set", action="append", default=[], metavar="SECTION.KEY=VALUE", help="change a setting"
-    )
-    settings.add_argument("--output", help="folder of results; else train.output")
-
-    def command(name, run, text, settings_too=True):
-        added = commands.add_parser(name, help=text, parents=[settings] if settings_too else [])
+    def command(name, run, text):
+        added = commands.add_parser(name, help=text)
         added.set_defaults(run=run)
         return added
 
-    command("demo", _demo, "train, then show what was learned")
+    results = f"folder of results; else train.output, without --config {DEMO}"
+    demo = command("demo", _demo, "train, then show what was learned")
+    _add_settings(demo, results)
     train = command("train", _train, "train a model")
+    _add_settings(train, results)
     train.add_argument("--resume", action="store_true", help="go on from the newest checkpoint")
     evaluate = command("evaluate", _evaluate, "error rates in noise and by voice")
-    evaluate.add_argument("--checkpoint", help="folder of a run; else --output")
+    _add_settings(evaluate, results)
+    _add_model(evaluate, f"folder of a run, whose settings count; else --output, else {DEMO}")
     evaluate.add_argument("--full", action="store_true", help="train several seeds and compare")
-    listen = command("listen", _listen, "from a wav file to a work order", settings_too=False)
-    listen.add_argument("--checkpoint", default="runs/demo", help="folder of a run")
+    listen = command("listen", _listen, "from a wav file to a work order")
+    _add_model(listen, f"folder of a run or of exported files; else {DEMO}", DEMO)
     listen.add_argument("--wav", required=True, help="a file; - reads raw int16 from stdin")
-    command("synth", _synth, "write the synthetic corpus as wav files and manifests")
-    export = command("export", _export, "write MindIR files to deploy", settings_too=False)
-    export.add_argument("--checkpoint", default="runs/demo", help="folder of a run")
+    synth = command("synth", _synth, "write the synthetic corpus as wav files and manifests")
+    _add_settings(synth, "folder of the corpus; else corpus")
+    export = command("export", _export, "write MindIR files to deploy")
+    _add_model(export, f"folder of a run; else {DEMO}", DEMO)
     export.add_argument("--output", help="folder of the files; else <checkpoint>/export")
     return parser
+
+
+def _add_settings(command: argparse.ArgumentParser, output: str) -> None:
+    command.add_argument("--config", help="a path, or a name from configs/; else tiny.yaml")
+    command.add_argument(
+        "--set", action="append", default=[], metavar="SECTION.KEY=VALUE", help="change a setting"
+    )
+    command.add_argument("--output", help=output)
+
+
+def _add_model(command: argparse.ArgumentParser, folder: str, default: str | None = None) -> None:
+    command.add_argument("--checkpoint", default=default, help=folder)
+    command.add_argument(
+        "--weights",
+        choices=("mean", "best"),
+        default="mean",
+        help="of the last checkpoints, or of that with the lowest held-out CER",
+    )
 
 
 if __name__ == "__main__":

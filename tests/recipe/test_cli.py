@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mindspore_rnnt.recipe import __main__ as cli
-from mindspore_rnnt.recipe import config, dataset
+from mindspore_rnnt.recipe import config, dataset, evaluate, train
 
 OVERRIDES = ["data.train_utterances=6", "data.train_phrases=0", "data.heldout_utterances=2"]
 SMALL = [word for item in OVERRIDES for word in ("--set", item)]
@@ -41,6 +41,52 @@ def test_synth_writes_a_corpus_that_loads_as_the_same_audio(tmp_path, capsys):
 def test_a_training_that_did_not_learn_fails(ratio, losses, expected):
     settings = config.load(None, [f"train.require_loss_ratio={ratio}"])
     assert cli._check_learning(settings, [{"loss": loss} for loss in losses]) == expected
+
+
+@pytest.fixture
+def evaluated(monkeypatch):
+    """What `evaluate.run` is called with, instead of a run of it."""
+    calls = []
+    monkeypatch.setattr(evaluate, "run", lambda *what, **more: calls.append((*what, more)))
+    return calls
+
+
+def test_evaluate_changes_the_settings_of_the_run(evaluated, tmp_path):
+    given = config.load(None, ["model.blocks=3", "evaluate.seed=5", f"train.output={tmp_path}"])
+    config.save(given, tmp_path / "config.yaml")
+    changes = ["--set", "evaluate.snr_db=[3]", "--weights", "best"]
+    assert cli.main(["evaluate", "--checkpoint", str(tmp_path), *changes]) == 0
+    assert cli.main(["evaluate", "--output", str(tmp_path), *changes]) == 0
+    for folder, used, more in evaluated:
+        assert folder == str(tmp_path) and more == {"by_voice": True, "weights": "best"}
+        assert used.evaluate.snr_db == [3.0]
+        assert (used.model.blocks, used.evaluate.seed) == (3, 5)
+    changed = tmp_path / "changed.yaml"
+    given.evaluate.seed = 6
+    config.save(given, changed)
+    assert cli.main(["evaluate", "--config", str(changed)]) == 0
+    folder, used, _ = evaluated[-1]
+    assert (folder, used.evaluate.seed, used.model.blocks) == (str(tmp_path), 6, 3)
+
+
+@pytest.mark.parametrize("other", [["--config", "tiny.yaml"], ["--full"], ["--output", "a"]])
+def test_a_run_has_a_configuration_of_its_own(evaluated, other, capsys):
+    assert cli.main(["evaluate", "--checkpoint", "a", *other]) == 1
+    assert "configuration of its own" in capsys.readouterr().err and not evaluated
+
+
+def test_what_demo_leaves_is_where_the_others_look(evaluated, monkeypatch):
+    trained = []
+    monkeypatch.setattr(train, "run", trained.append)
+    assert cli.main(["demo"]) == 0
+    assert cli.main(["demo", "--set", "train.output=there"]) == 0
+    assert cli.main(["demo", "--config", "tiny.yaml", "--output", "here"]) == 0
+    folders = ["runs/demo", "there", "here"]
+    assert [item.train.output for item in trained] == folders
+    assert [folder for folder, _ in evaluated] == folders
+    parser = cli._parser()
+    assert parser.parse_args(["listen", "--wav", "a"]).checkpoint == "runs/demo"
+    assert parser.parse_args(["export"]).checkpoint == "runs/demo"
 
 
 def test_mistakes_are_one_line(capsys):
