@@ -2,30 +2,47 @@
 """The recipe under `mindspore.train.Model`, for those whose tools are built on it:
 
     trainer, batches = adapter.model_and_dataset(config)
-    trainer.train(epochs, batches, callbacks=[LossMonitor()], dataset_sink_mode=False)
+    trainer.train(config.train.epochs, batches, dataset_sink_mode=False)
+    ms.save_checkpoint(trainer.train_network, f"{config.train.output}/model.ckpt")
 
-It trains in PyNative mode without dropout, clipping or schedule; `train.run` has all of them.
+After that `train.output` is a run's folder: `evaluate`, `listen` and `export` take it. Optimizer,
+schedule, weight decay and noise are those of `train.run`. It trains in PyNative mode, and what
+`train.run` does beyond (dropout, clipping, `optim.accumulate`, several ranks, skipping updates
+that are not finite, checkpoints to resume from, held-out error rates) is left to Model and its
+callbacks. With optim.loss_scale the loss is scaled by Model's own manager, which the CPU refuses.
 """
 
 from __future__ import annotations
 
 import mindspore as ms
-from mindspore import nn
+from mindspore.amp import DynamicLossScaleManager
 from mindspore.dataset import Dataset, GeneratorDataset
 from mindspore.train import Model
 
 from . import dataset
 from . import model as models
+from .checkpoint import start_run
 from .config import Config
+from .step import SCALE_FACTOR, SCALE_WINDOW, build_optimizer
 
 
 def model_and_dataset(config: Config) -> tuple[Model, Dataset]:
-    """A Model whose network gives the loss, and the training batches, one epoch at a time."""
+    """A Model whose network gives the loss, and the training batches, one epoch at a time.
+
+    Writes what belongs beside the weights to train.output.
+    """
     ms.set_seed(config.train.seed)
-    source, _, vocabulary, _ = dataset.build(config)
+    source, _, vocabulary, cmvn = dataset.build(config)
     network = models.build(config, len(vocabulary)).set_train()
-    optimizer = nn.Adam(network.trainable_params(), config.optim.lr, beta2=config.optim.beta2)
-    return Model(network, optimizer=optimizer), batches(source)
+    start_run(config.train.output, config, vocabulary, cmvn)
+    updates = config.train.epochs * source.steps_per_epoch
+    optimizer = build_optimizer(network, config, updates)
+    scale = {}
+    if config.optim.loss_scale > 1:
+        scale["loss_scale_manager"] = DynamicLossScaleManager(
+            int(config.optim.loss_scale), SCALE_FACTOR, SCALE_WINDOW
+        )
+    return Model(network, optimizer=optimizer, **scale), batches(source)
 
 
 def batches(source: dataset.BatchSource) -> Dataset:
