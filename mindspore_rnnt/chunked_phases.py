@@ -68,12 +68,16 @@ class _Chunks(nn.Cell):
 
 
 class ChunkedPhases(_Chunks):
-    """-> loss (B,); then stats (N, 4) and coefficients (N, 3), which are for `bprop` only."""
+    """-> loss (B,); then stats (N, 4) and coefficients (N, 3), which are for `bprop` only.
+
+    The blank of `options` counts from the front.
+    """
 
     def __init__(self, chunk_rows: int, activation: nn.Cell, activation_grad, options: tuple):
         super().__init__(chunk_rows, activation, options)
         self.row_stats, self.lattice = prepare_ops().row_stats, prepare_ops().lattice
         self.gradients = _ChunkedGradients(chunk_rows, activation, activation_grad, options)
+        self.blank, self.fused_log_softmax = options[0], options[2]
 
     def construct(
         self,
@@ -97,7 +101,16 @@ class ChunkedPhases(_Chunks):
             start = start + n
         lengths = logit_lengths, target_lengths
         loss, coefficients = self.lattice(stats, *lengths, self.params())
-        return loss, stats, coefficients
+        return self.at_least_zero(loss, step_labels), stats, coefficients
+
+    def at_least_zero(self, loss, step_labels):
+        """Probabilities of paths that exclude each other, as they do unless a label is the blank: a
+        sum beyond 1 is rounding. The lattice sees no labels, and in this Cell the bound stops no
+        gradient, which is `bprop`."""
+        if not self.fused_log_softmax:
+            return loss
+        no_blank = (step_labels.reshape((loss.shape[0], -1)) != self.blank).all(axis=1)
+        return ops.select(ops.logical_and(no_blank, loss < 0), self.zeros_like(loss), loss)
 
     def stats_of(self, frames, steps, weight, frame, step, labels):
         hidden = self.hidden(frames, steps, frame, step)

@@ -93,8 +93,8 @@ class JoinerRNNTLoss(nn.Cell):
         super().__init__()
         check_joiner(joiner, PackedJoiner)
         check_reduction("JoinerRNNTLoss", reduction)
-        self.options = (blank, clamp, fused_log_softmax, fastemit_lambda, zero_infinity)
-        check_options("JoinerRNNTLoss", *self.options)
+        others = (clamp, fused_log_softmax, fastemit_lambda, zero_infinity)
+        check_options("JoinerRNNTLoss", blank, *others)
         check_switches("JoinerRNNTLoss", validate=validate)
         self.classes, joiner_dim = joiner.output.weight.shape
         check_blank(blank, self.classes)
@@ -104,7 +104,8 @@ class JoinerRNNTLoss(nn.Cell):
         self.joiner = joiner
         chunk_rows = rows_within(memory_budget, self.classes, joiner_dim)
         activation_grad, self.input_of_one = _ACTIVATIONS[type(joiner.activation)]
-        self.phases = ChunkedPhases(chunk_rows, joiner.activation, activation_grad, self.options)
+        options = (int(blank) % self.classes, *others)
+        self.phases = ChunkedPhases(chunk_rows, joiner.activation, activation_grad, options)
 
     def construct(
         self,

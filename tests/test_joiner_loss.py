@@ -2,6 +2,7 @@
 """JoinerRNNTLoss against float64 NumPy and against PackedJoiner + RNNTLoss, which it replaces."""
 
 import copy
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -23,7 +24,7 @@ from joiner_calls import (
 from mindspore import Tensor, amp, nn
 from tolerances import TOLERANCE
 
-from mindspore_rnnt import JoinerRNNTLoss, PackedJoiner, native
+from mindspore_rnnt import JoinerRNNTLoss, PackedJoiner, native, packed_indices
 
 HERE = Path(__file__).parent
 J = 8
@@ -118,6 +119,50 @@ def test_one_graph_serves_all_batches():
         assert len(compiles) == 1
     finally:
         ms.set_context(mode=ms.PYNATIVE_MODE)
+
+
+def certain_batch(logit):
+    """A joiner and two samples of T = 2 and U = 1, with blank 0. In the first, the blank has this
+    logit at (0, 0) and label 1 has 60; everywhere else one of them is certain, so that its two
+    paths exclude each other and have probability 1 together. In the second, every blank is certain,
+    and it is the label: two paths of probability 1 each."""
+    joiner = PackedJoiner(DE, DP, 3, 3, "relu")
+    weights = [np.zeros(p.shape, np.float32) for p in joiner.trainable_params()]
+    encoder, _, predictor, output, _ = weights
+    encoder[[0, 1, 2], [0, 1, 2]] = 1
+    predictor[:, 1] = -9, -9, 1  # after a label, only the third unit is on
+    output[0], output[1] = (logit, 0, 60), (60, 60, 0)
+    for parameter, weight in zip(joiner.trainable_params(), weights):
+        parameter.set_data(Tensor(weight))
+    encoder_out, predictor_out = np.zeros((2, 2, DE), np.float32), np.zeros((2, 2, DP), np.float32)
+    encoder_out[0, [0, 1], [0, 1]] = encoder_out[1, :, 2] = 1
+    predictor_out[:, [0, 1], [0, 1]] = 1
+    T, U = np.array([2, 2], np.int32), np.array([1, 1], np.int32)
+    targets = np.array([[1], [0]], np.int32)
+    return joiner, (encoder_out, predictor_out, targets, T, U, *packed_indices(T, U))
+
+
+@pytest.mark.parametrize("mode, blank", [("pynative", 0), *((mode, -3) for mode in MODES)])
+def test_no_loss_below_zero_unless_the_blank_is_a_label(mode, blank):
+    joiner, batch = certain_batch(61.5)  # without the bound the first loss would be -4e-8
+    loss_fn = JoinerRNNTLoss(joiner, blank=blank, reduction="none", fastemit_lambda=0.5)
+    loss, _ = gradients(loss_fn, batch, mode, [1, 0])[:2]
+    assert loss == 0
+    loss = loss_fn(*map(Tensor, batch)).asnumpy()
+    print(loss)
+    assert loss[0] == 0 and abs(loss[1] + math.log(2)) <= 1e-6
+    # The bound stops no gradient: FastEmit has one also where the loss is at its least.
+    got = gradients(loss_fn, batch, mode, [1, 1])
+    expected = reference(joiner, batch, [1, 1], blank=0, fastemit_lambda=0.5)
+    assert np.abs(expected[1][0, 0]).max() > 0.1
+    assert max(relative_errors(got, expected)) <= TOLERANCE["joiner"]
+
+
+def test_a_loss_below_zero_of_given_log_probabilities():
+    """They may be no probabilities at all: (1, 1) has one path, of 60 + 60."""
+    joiner, batch = certain_batch(60.0)
+    loss_fn = JoinerRNNTLoss(joiner, blank=0, reduction="none", fused_log_softmax=False)
+    assert (loss_fn(*map(Tensor, batch)).asnumpy() < -100).all()
 
 
 def test_no_labels_and_int64():
