@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import difflib
+import os
 import typing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -174,7 +175,20 @@ def load(path: str | Path | None = None, overrides: typing.Sequence[str] = ()) -
 def save(config: Config, path: str | Path) -> None:
     """Write every value, so that a run can be repeated when defaults have changed."""
     text = yaml.safe_dump(config.to_dict(), allow_unicode=True, sort_keys=False)
-    Path(path).write_text(text, encoding="utf-8")
+    draft = Path(f"{path}.tmp")
+    draft.write_text(text, encoding="utf-8")
+    os.replace(draft, path)
+
+
+def differences(old: Config, new: Config) -> list[str]:
+    """`section.key: old -> new` for every value that has changed."""
+    pairs = zip(old.to_dict().items(), new.to_dict().values())
+    return [
+        f"{section}.{key}: {value!r} -> {changed[key]!r}"
+        for (section, values), changed in pairs
+        for key, value in values.items()
+        if value != changed[key]
+    ]
 
 
 def find(path: str | Path) -> Path:

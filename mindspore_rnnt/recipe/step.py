@@ -37,6 +37,7 @@ class TrainStep:
         self.optimizer = build_optimizer(model, config, total_updates)
         self.scaler = amp.DynamicLossScaler(config.optim.loss_scale, SCALE_FACTOR, SCALE_WINDOW)
         self.shapes: list[tuple] = []  # one compile each
+        self.skipped = 0  # updates in a row that met a value that is not finite
         self._mean = MeanOverRanks(self.optimizer.parameters, group)
         self._gradients, self._finish = self._functions(config.train.jit)
 
@@ -57,6 +58,7 @@ class TrainStep:
             loss, ms.mutable(gradients), Tensor(factor, ms.float32)
         )
         update = Update(float(loss), float(norm), bool(np.isfinite(float(norm) + float(loss))))
+        self.skipped = 0 if update.applied else self.skipped + 1
         if update.applied:
             self.optimizer(gradients)
         if self._config.optim.loss_scale != 1.0:

@@ -11,6 +11,7 @@ from pathlib import Path
 import mindspore as ms
 import numpy as np
 
+from . import config as configuration
 from . import dataset, evaluate, parallel
 from . import model as models
 from .checkpoint import Checkpoints, Position, start_run
@@ -18,13 +19,17 @@ from .config import Config
 from .progress import Progress
 from .recogniser import Recogniser
 from .step import TrainStep
+from .text import Vocabulary
+
+FREE = ("train.output:", "train.resume:", "train.epochs:")  # what a resumed run may change untold
+MOST_SKIPPED = 100  # updates in a row: by then no loss scale is left to blame
 
 
 def run(config: Config, resume: bool = False) -> list[dict]:
     """Train to the end; returns one row for each epoch, and leaves all in train.output.
 
     With `resume` (or train.resume) the newest checkpoint there is gone on from: the losses are
-    those of a run that was never stopped.
+    those of a run that was never stopped, and settings that have changed since are named.
     """
     group = parallel.start(config.train.device)
     ms.set_seed(config.train.seed)
@@ -39,11 +44,17 @@ def run(config: Config, resume: bool = False) -> list[dict]:
     keep = max(settings.keep_last, settings.average)
     checkpoints = Checkpoints(folder, step.state(), keep)
     position = checkpoints.restore() if resume or settings.resume else None
-    if group.leads and position is None:
-        checkpoints.clear()
+    changes: list[str] = []
+    if group.leads:
+        if position:
+            changes = _changes(folder, config, vocabulary)
+        else:
+            checkpoints.clear()
         start_run(folder, config, vocabulary, cmvn)
     position = position or Position()
     progress = Progress(folder, total, position.update, visible=group.leads)
+    for change in changes:
+        progress.note(f"changed since this run was started: {change}")
     names = [item.name for item in model.get_parameters()]
 
     while position.epoch < settings.epochs:
@@ -58,13 +69,15 @@ def run(config: Config, resume: bool = False) -> list[dict]:
         row = _finish_epoch(position, step)
         if group.leads:
             if position.epoch % settings.evaluate_every == 0:
-                some = heldout[: settings.evaluate_utterances or None]
+                some = dataset.spread(heldout, settings.evaluate_utterances or len(heldout))
                 decoded = evaluate.decode_all(recogniser, config, some, vocabulary, cmvn)
                 row["cer"] = evaluate.scores(decoded, None)["cer"]
             row["seconds"] = round(time.perf_counter() - started, 1)
             checkpoints.save(position, is_best=_is_best(position.history))
             checkpoints.average(settings.average, names, folder / "model.ckpt")
         progress.epoch(row)
+        if source.lost:
+            progress.note(f"{len(source.lost)} utterances have become unreadable since the start")
 
     if group.leads:  # again, as a run may have been killed between the two
         checkpoints.average(settings.average, names, folder / "model.ckpt")
@@ -95,6 +108,22 @@ def _update(step: TrainStep, batches: list[dict], position: Position, progress: 
             "norm": update.norm,
         }
     )
+    if step.skipped >= MOST_SKIPPED:
+        raise RuntimeError(
+            f"the last {step.skipped} updates were all skipped, as their loss or gradient was not "
+            "finite; lower optim.lr, or look for a bad utterance; the last checkpoint is sound"
+        )
+
+
+def _changes(folder: Path, config: Config, vocabulary: Vocabulary) -> list[str]:
+    """How the settings differ from those of the run in the folder, which is gone on from."""
+    if Vocabulary.load(folder / "vocabulary.txt").characters != vocabulary.characters:
+        raise ValueError(
+            f"the run in {str(folder)!r} was started with another vocabulary, so its weights mean "
+            "other characters; start anew, or give its vocabulary.txt as data.vocabulary"
+        )
+    lines = configuration.differences(configuration.load(folder / "config.yaml"), config)
+    return [line for line in lines if not line.startswith(FREE)]
 
 
 def _finish_epoch(position: Position, step: TrainStep) -> dict:

@@ -32,6 +32,16 @@ def test_saved_and_loaded_is_the_same(tmp_path):
     original = config.load("aishell.yaml", ["data.train_voices=[f1, '']"])
     config.save(original, tmp_path / "saved.yaml")
     assert config.load(tmp_path / "saved.yaml") == original
+    assert [item.name for item in tmp_path.iterdir()] == ["saved.yaml"]
+
+
+def test_differences_are_named():
+    old, new = config.load(), config.load(None, ["optim.lr=0.5", "data.pitch=[1, 2]"])
+    assert config.differences(old, old) == []
+    assert config.differences(old, new) == [
+        "data.pitch: [25, 75] -> [1, 2]",
+        "optim.lr: 0.002 -> 0.5",
+    ]
 
 
 @pytest.mark.parametrize(

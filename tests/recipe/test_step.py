@@ -66,7 +66,9 @@ def test_what_is_not_finite_changes_nothing():
     assert first.applied and not skipped.applied
     after = {item.name: item.asnumpy() for item in step.state()}
     assert all(np.array_equal(before[name], after[name]) for name in before)
+    assert step.skipped == 1
     last = step(batches[2:], 0, 2)
+    assert step.skipped == 0
 
     other, clean = trainer()
     updates = [clean([batch], 0, 0) for batch in (batches[0], batches[2])]
@@ -123,3 +125,41 @@ def test_the_chunked_joiner_loss_trains_the_same():
     ]
     assert results[0].loss == pytest.approx(results[1].loss, rel=TOLERANCE["recipe_update"])
     assert results[0].norm == pytest.approx(results[1].norm, rel=1e-3), "CPU's tanh gradient"
+
+
+def test_float16_with_a_loss_scale_trains_nearly_the_same():
+    single, half = trainer(), trainer("train.dtype=float16", "optim.loss_scale=1024.0")
+    before = weights(single[0])
+    for number in range(2):
+        theirs, ours = (step([random_batch(seed=number)], 0, number) for _, step in (single, half))
+        print(ours, theirs)
+        assert ours.applied and theirs.applied
+        assert ours.loss == pytest.approx(theirs.loss, rel=5e-3)
+        assert ours.norm == pytest.approx(theirs.norm, rel=2e-2)
+    assert float(half[1].scaler.scale_value) == 1024.0
+    moved = {name: value - before[name] for name, value in weights(single[0]).items()}
+    for name, value in weights(half[0]).items():
+        assert value.dtype == np.float32 and np.isfinite(value).all()
+        assert not np.array_equal(value, before[name]), name
+    # Adam's first steps are all as long as the rate: most go the same way, however small.
+    agree = [np.sign(v - before[n]) == np.sign(moved[n]) for n, v in weights(half[0]).items()]
+    share = np.mean(np.concatenate([item.ravel() for item in agree]))
+    print("share of weights that moved the same way", share)
+    assert share > 0.95
+
+
+def test_weight_decay_shrinks_by_rate_times_decay():
+    """AdamWeightDecay: w - lr (m / (sqrt(v) + 1e-6) + decay w), here after one update.
+
+    MindSpore spares the gains and biases of LayerNorm.
+    """
+    model, step = trainer("optim.weight_decay=0.1", "optim.lr=0.01", "optim.clip_norm=0.0")
+    before = weights(model)
+    assert step([random_batch()], 0, 0).applied
+    moments = {item.name: item.asnumpy() for item in step.optimizer.get_parameters()}
+    for name, value in weights(model).items():
+        gradient = moments[f"adam_m.{name}"].astype(np.float64) / 0.1
+        adam = 0.1 * gradient / (np.sqrt(0.02 * gradient**2) + 1e-6)
+        decay = 0.0 if name.endswith((".gamma", ".beta")) else 0.1
+        expected = before[name] - 0.01 * (adam + decay * before[name])
+        assert report(name, value, expected) < 1e-6

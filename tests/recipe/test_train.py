@@ -4,10 +4,12 @@
 import csv
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from unittest.mock import Mock
 
 import mindspore as ms
 import numpy as np
@@ -17,6 +19,7 @@ from recipe_networks import CORPUS, NETWORK
 from mindspore_rnnt.recipe import checkpoint, config, train
 from mindspore_rnnt.recipe.features import Cmvn
 from mindspore_rnnt.recipe.grammar import load_grammar
+from mindspore_rnnt.recipe.step import Update
 from mindspore_rnnt.recipe.text import Vocabulary
 
 OVERRIDES = [
@@ -166,6 +169,37 @@ def test_a_checkpoint_of_another_configuration_is_refused(straight):
     folder, _ = straight
     with pytest.raises(ValueError, match="but the configuration makes it"):
         train.run(settings(folder, "model.joiner_dim=32", "train.resume=true"))
+
+
+def test_a_resumed_run_names_and_keeps_the_settings_that_have_changed(straight, tmp_path, capsys):
+    folder = tmp_path / "copy"
+    shutil.copytree(straight[0], folder)
+    train.run(settings(folder, "train.resume=true"))
+    assert "changed since" not in capsys.readouterr().out
+    train.run(settings(folder, "train.resume=true", "optim.lr=0.5"))
+    lines = [line for line in capsys.readouterr().out.splitlines() if "changed since" in line]
+    assert lines == ["changed since this run was started: optim.lr: 0.002 -> 0.5"]
+    assert config.load(folder / "config.yaml").optim.lr == 0.5
+    vocabulary = folder / "vocabulary.txt"
+    vocabulary.write_text("\n".join(reversed(vocabulary.read_text().split())))
+    with pytest.raises(ValueError, match="started with another vocabulary"):
+        train.run(settings(folder, "train.resume=true"))
+
+
+def test_updates_that_are_skipped_without_end_are_an_error():
+    class Broken:
+        shapes, skipped = (), 0
+
+        def __call__(self, *_):
+            self.skipped += 1
+            return Update(float("nan"), float("nan"), applied=False)
+
+    step, position, progress = Broken(), checkpoint.Position(), Mock()
+    for _ in range(99):
+        train._update(step, [{}], position, progress)
+    with pytest.raises(RuntimeError, match="the last 100 updates were all skipped"):
+        train._update(step, [{}], position, progress)
+    assert position.skipped == 100 and position.losses == []
 
 
 def test_a_folder_without_a_model_says_so(tmp_path):
