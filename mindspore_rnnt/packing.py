@@ -9,6 +9,7 @@ import mindspore as ms
 import numpy as np
 from mindspore import Tensor, ops
 
+from .checks import check_lengths
 from .layout import checked_lengths, padded_rows
 from .pynative import forgetting_on_error
 
@@ -52,6 +53,8 @@ def pack_logits(padded: Tensor, logit_lengths: Tensor, target_lengths: Tensor) -
                 f"For 'pack_logits', the 'logit_lengths' must be of {B} samples, as many as "
                 f"'padded' holds, but got {len(T)} samples."
             )
+        check_lengths("pack_logits", "logit_lengths", T, 1, max_t, "padded")
+        check_lengths("pack_logits", "target_lengths", U, 0, max_u1 - 1, "padded")
         rows = padded_rows("pack_logits", T, U, max_t, max_u1)
     source = _gatherable(padded.reshape((B * max_t * max_u1, V)))
     return ops.gather(source, _index(rows), 0).astype(padded.dtype)

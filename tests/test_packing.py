@@ -80,7 +80,16 @@ BAD = [
     (lambda: unpack_logits(Tensor(np.zeros((0, 5), np.float32)), [], []), "B >= 1"),
     (lambda: pack_logits(TWO_SAMPLES, [3], [1]), "must be of 2 samples.*but got 1 samples"),
     (lambda: pack_logits(TWO_SAMPLES, [3] * 3, [1] * 3), "must be of 2 samples.*got 3 samples"),
-    (lambda: pack_logits(TWO_SAMPLES, [3, 4], [1, 1]), "For 'pack_logits', .*got 4 in sample 1"),
+    (
+        lambda: pack_logits(TWO_SAMPLES, [3, 4], [1, 1]),
+        r"For 'pack_logits', the 'logit_lengths' must be in \[1, 3\], "
+        "as the shape of 'padded' allows, but got 4 in sample 1",
+    ),
+    (
+        lambda: pack_logits(TWO_SAMPLES, [3, 3], [2, 1]),
+        r"For 'pack_logits', the 'target_lengths' must be in \[0, 1\], "
+        "as the shape of 'padded' allows, but got 2 in sample 0",
+    ),
     (lambda: unpack_logits(TWO_SAMPLES, [3, 0], [1, 1]), "For 'unpack_logits', .*0 in sample 1"),
 ]
 
