@@ -3,6 +3,7 @@
 
 import csv
 import os
+import signal
 import subprocess
 import sys
 
@@ -10,6 +11,7 @@ import pytest
 
 from mindspore_rnnt.__main__ import COMMANDS, main
 from mindspore_rnnt.bench import contenders, timing
+from mindspore_rnnt.bench import run as bench_run
 from mindspore_rnnt.bench.contenders import memory_bytes
 from mindspore_rnnt.bench.problems import librispeech, uniform
 from mindspore_rnnt.bench.report import Report
@@ -22,7 +24,7 @@ utterances: [2]
 vocabularies: [6]
 profile: [[2, 5, 3, 7]]
 sweep_base: [2, 5, 3, 7]
-sweeps: {V: [5, 9], threads: [1, 2]}
+sweeps: {V: [5], threads: [1]}
 peers: [torchaudio, stream]
 """
 
@@ -238,3 +240,13 @@ def test_rounds_of_a_call_in_one_second(monkeypatch, seconds_of_call, rounds):
     assert taken["call"] == (seconds_of_call, seconds_of_call, seconds_of_call, rounds)
     assert len(calls) == rounds + 1  # and a warm-up
     assert taken["quick"].rounds == timing.MOST_ROUNDS
+
+
+def test_each_problem_has_a_process_of_its_own_with_the_users_threads(monkeypatch, capfd):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    os.putenv("OMP_NUM_THREADS", "1")  # as `import mindspore` does
+    assert bench_run._apart(os.getenv, "OMP_NUM_THREADS") is None
+    monkeypatch.setenv("OMP_NUM_THREADS", "5")
+    assert bench_run._apart(os.getenv, "OMP_NUM_THREADS") == "5"
+    assert bench_run._apart(signal.raise_signal, signal.SIGKILL) == {}  # it has a name, too
+    assert "SIGKILL is left out: its process died" in capfd.readouterr().out

@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
 from pathlib import Path
 
 from .config import BenchConfig
@@ -38,9 +41,8 @@ def run(config: BenchConfig, output: Path) -> None:
                 _measure(report, config, "LibriSpeech", problem, contenders)
     for size in config.profile:
         problem = uniform(*size)
-        report.add(
-            "profile", problem, config.threads, profile(problem, config.threads, config.seconds)
-        )
+        timings = _apart(profile, problem, config.threads, config.seconds)
+        report.add("profile", problem, config.threads, timings)
     for axis, values in config.sweeps.items():
         for value in values:
             size = dict(zip("BTUV", config.sweep_base))
@@ -49,16 +51,26 @@ def run(config: BenchConfig, output: Path) -> None:
                 threads = min(value, os.cpu_count() or 1)
             else:
                 size[axis] = value
-            timings = measure(uniform(**size), [*ours, *peers], threads, config.seconds)
-            report.add(axis, uniform(**size), threads, timings, value)
+            problem = uniform(**size)
+            timings = _apart(measure, problem, [*ours, *peers], threads, config.seconds)
+            report.add(axis, problem, threads, timings, value)
     report.plot()
     print(f"results are in {output}")
 
 
 def _measure(report, config, section, problem, contenders):
-    report.add(
-        section,
-        problem,
-        config.threads,
-        measure(problem, contenders, config.threads, config.seconds),
-    )
+    timings = _apart(measure, problem, contenders, config.threads, config.seconds)
+    report.add(section, problem, config.threads, timings)
+
+
+def _apart(function, problem, *arguments):
+    """In a process of its own: MindSpore's pool keeps what memory it has had until the end."""
+    # Children inherit the C environment, in which `import mindspore` set this to 1.
+    threads = os.environ.get("OMP_NUM_THREADS")
+    os.unsetenv("OMP_NUM_THREADS") if threads is None else os.putenv("OMP_NUM_THREADS", threads)
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        try:
+            return pool.submit(function, problem, *arguments).result()
+        except BrokenProcessPool:
+            print(f"{problem.name} is left out: its process died, perhaps for want of memory")
+            return {}
