@@ -101,8 +101,10 @@ def beam_search(
     """For each row of frames (B, T, D) its best prefixes, best first.
 
     Within a frame, round s holds the prefixes that have got s characters longer in it; blank ends
-    the frame for them. Prefixes that meet at the end of a frame are one, their probabilities
-    added. So with a width that drops nothing, the scores are exact sums over alignments.
+    the frame for them. After `max_symbols` it ends by itself, as in the greedy search: a model that
+    has more to say then is not fined for a blank it does not want. Prefixes that meet at the end of
+    a frame are one, their probabilities added. So with a width that drops nothing, the scores are
+    exact sums over alignments.
     """
     batch = len(frames)
     output, state = recogniser.predict(np.full(1, BLANK), recogniser.start(1))
@@ -112,16 +114,17 @@ def beam_search(
         rows = [b for b in range(batch) if t < lengths[b]]
         growing = {b: kept[b] for b in rows}
         ended: dict[int, dict] = {b: {} for b in rows}
-        for round_number in range(max_symbols + 1):
+        for _ in range(max_symbols):
             flat = [(b, item) for b in rows for item in growing[b]]
             if not flat:
                 break
             scores = _log_probs(recogniser, frames[:, t], flat, batch * width)
             for (b, item), row in zip(flat, scores):
                 _merge(ended[b], item, item.score + row[BLANK])
-            if round_number < max_symbols:
-                growing = _grow(recogniser, t, flat, scores, ended, width, batch * width)
+            growing = _grow(recogniser, t, flat, scores, ended, width, batch * width)
         for b in rows:
+            for item in growing[b]:
+                _merge(ended[b], item, item.score)
             kept[b] = _best(ended[b].values(), width)
     return kept
 

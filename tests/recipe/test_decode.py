@@ -31,7 +31,7 @@ class Scripted:
 
     def join(self, frames, outputs):
         best = self.script[frames[:, 0].astype(int), outputs[:, 0].astype(int)]
-        return np.eye(5)[best]
+        return 20 * np.eye(5)[best]
 
 
 SCRIPT = [  # blank is 0
@@ -49,6 +49,15 @@ def test_greedy_follows_a_lattice_made_by_hand():
     assert found[1] == ([3, 1], [1, 1]), "frames behind the end do not count"
     once = decode.greedy(Scripted(SCRIPT), features, np.array([16, 8]), max_symbols=1)
     assert once[0] == ([3, 4, 2], [1, 2, 3])
+
+
+@pytest.mark.parametrize("width", [1, 4])
+def test_a_beam_finds_what_is_sure_though_a_frame_has_no_room_for_all_of_it(width):
+    features = np.zeros((1, 16, 80), np.float32)
+    for max_symbols in (1, 2, 3):
+        script, lengths = Scripted(SCRIPT), np.array([16])
+        found = decode.beam(script, features, lengths, width, max_symbols)
+        assert found == decode.greedy(script, features, lengths, max_symbols)
 
 
 class RandomNetwork:
@@ -85,7 +94,8 @@ def enumerate_prefixes(network, frames, max_symbols):
             return
         logits = network.join(np.array([[t]]), output)[0]
         log_probs = logits - np.log(np.exp(logits).sum())
-        walk(t + 1, 0, ids, output, state, score + log_probs[0])
+        blank = log_probs[0] if emitted < max_symbols else 0.0  # then the frame ends by itself
+        walk(t + 1, 0, ids, output, state, score + blank)
         if emitted < max_symbols:
             for k in range(1, network.vocabulary):
                 after = network.predict(np.array([k]), state)
@@ -105,6 +115,8 @@ def test_a_wide_beam_gives_the_exact_sums(frames, vocabulary, max_symbols, seed)
     encoded = random.encode(np.zeros((1, 32, 80)), None)
     kept = decode.beam_search(random, encoded, np.array([frames]), 2000, max_symbols)[0]
     assert {item.ids for item in kept} == set(totals)
+    total = report("sum of all", np.logaddexp.reduce([item.score for item in kept]), 0.0)
+    assert total < TOLERANCE["recipe_log_prob"]
     errors = [report(str(item.ids), item.score, totals[item.ids]) for item in kept]
     assert max(errors) < TOLERANCE["recipe_log_prob"]
     assert kept[0].ids == max(totals, key=totals.get)
