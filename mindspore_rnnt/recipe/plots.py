@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib import font_manager
 from matplotlib.figure import Figure
 
+LABEL = 0.045  # of the picture's width: the longest syllable
 CHINESE_FONTS = ("CJK", "Han Sans", "Han Serif", "SimHei", "WenQuanYi", "YaHei", "Noto Sans SC")
 
 
@@ -53,10 +54,9 @@ def emissions(
     axes.imshow(features.T, origin="lower", aspect="auto", extent=(0, frames * hop, 0, mels))
     font = chinese_font()
     family = {"fontfamily": font} if font else {}
-    for number, (character, second) in enumerate(zip(text, seconds)):
+    for character, second, line in zip(text, seconds, lines(seconds, LABEL * frames * hop)):
         axes.axvline(second, color="white", linewidth=0.8)
-        # Two heights, so that characters emitted close together do not cover each other.
-        height = mels * (0.93 if number % 2 else 0.83)
+        height = mels * (0.93 - 0.07 * line)
         label = readable(character, font, pinyin)
         box = {"facecolor": "black", "alpha": 0.5, "linewidth": 0, "pad": 1}
         axes.text(second, height, label, color="white", ha="right", bbox=box, **family)
@@ -65,6 +65,16 @@ def emissions(
     xlabel = f"seconds ({noise})" if noise else "seconds"
     axes.set(xlabel=xlabel, ylabel="mel bin", xlim=(0, frames * hop))
     figure.savefig(path, dpi=120)
+
+
+def lines(seconds: Sequence[float], width: float) -> list[int]:
+    """The line for each label, so wide, that no two emitted close together cover each other."""
+    last, chosen = [], []  # the last label's place on each line
+    for second in seconds:
+        line = next((n for n, end in enumerate(last) if end <= second - width), len(last))
+        last[line : line + 1] = [second]
+        chosen.append(line)
+    return chosen
 
 
 def readable(character: str, font: str | None, pinyin: Mapping[str, str]) -> str:

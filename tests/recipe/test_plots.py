@@ -35,6 +35,11 @@ def test_emissions_mark_every_character(tmp_path, monkeypatch):
     assert 1 + (np.diff(columns) > 5).sum() == 3
 
 
+def test_labels_do_not_cover_each_other():
+    assert plots.lines([], 2) == []
+    assert plots.lines([1, 1, 2, 3, 4, 9], 2) == [0, 1, 2, 0, 1, 0]
+
+
 def test_readable():
     assert plots.readable("记", None, {"记": "ji"}) == "ji"
     assert plots.readable("记", None, {}) == "U+8BB0"
