@@ -41,12 +41,14 @@ def test_exported_files_decode_as_the_model(kind, tmp_path):
     assert load_grammar(loaded.data.grammar).sentences() == ["甲"]
     settings.data.grammar = str(folder / "grammar.yaml")
     assert loaded.to_dict() == settings.to_dict() and vocabulary.characters[0] == "甲"
+    characters = 0
     for batch, frames in ((2, 80), (1, 48)):
         features, lengths = random_features(batch, frames), np.array([frames, 37][:batch])
         for method in (decode.greedy, decode.beam):
             ours = method(exported, features, lengths, max_symbols=2)
             assert ours == method(original, features, lengths, max_symbols=2)
-            assert sum(len(ids) for ids, _ in ours) > 0
+            characters += sum(len(ids) for ids, _ in ours)
+    assert characters > 0
     if settings.model.chunk_size > 0:
         streams = [StreamingDecoder(item, settings) for item in (exported, original)]
         features = random_features(1, 250)[0]
