@@ -18,6 +18,7 @@ import numpy as np
 from mindspore_rnnt import packed_indices
 
 from .augment import change_gain, change_speed, spec_augment, sped_samples
+from .buckets import pad, padded_shapes, shape_of
 from .cache import FeatureCache
 from .config import Config
 from .conformer import SUBSAMPLING
@@ -28,7 +29,6 @@ from .noise import NoiseMaker
 from .synth import speak_heldout, speak_train
 from .text import Vocabulary
 
-FRAME_MULTIPLE = 16 * SUBSAMPLING  # padded lengths are multiples of it
 AHEAD = 2  # batches made in the background
 
 
@@ -284,27 +284,3 @@ def _readable(
             bad.add("unreadable audio", item.key, str(error))
         else:
             yield item, audio
-
-
-def padded_shapes(frames: np.ndarray, buckets: int) -> list[int]:
-    """At most `buckets` padded lengths, at equal shares of the utterances; the last holds all."""
-    shares = np.linspace(0, 1, buckets + 1)[1:]
-    edges = np.quantile(frames, shares, method="inverted_cdf")
-    return sorted({_round_up(int(edge)) for edge in edges})
-
-
-def shape_of(frames: int, shapes: Sequence[int]) -> int:
-    """The least padded length that holds `frames`; beyond all of them a new one."""
-    return next((shape for shape in shapes if shape >= frames), _round_up(frames))
-
-
-def pad(features: Sequence[np.ndarray], frames: int) -> tuple[np.ndarray, np.ndarray]:
-    """(B, frames, mels) with zeros behind each item, and the lengths."""
-    padded = np.zeros((len(features), frames, features[0].shape[1]), np.float32)
-    for row, item in zip(padded, features):
-        row[: len(item)] = item
-    return padded, np.array([len(item) for item in features], np.int32)
-
-
-def _round_up(frames: int) -> int:
-    return -(-frames // FRAME_MULTIPLE) * FRAME_MULTIPLE

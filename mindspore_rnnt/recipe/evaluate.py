@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from . import dataset, plots
+from . import buckets, dataset, plots
 from .checkpoint import load_run
 from .config import Config
 from .corpus import Utterance
@@ -89,7 +89,7 @@ def decode_all(
     """
     extractor = LogMel(config.features)
     frames = np.array([extractor.num_frames(item.samples) for item in heldout])
-    shapes = dataset.padded_shapes(frames, SHAPES)
+    shapes = buckets.padded_shapes(frames, SHAPES)
     seconds = dataset.SUBSAMPLING * config.features.hop_ms / 1000
     decoded = []
     for batch in dataset.heldout_batches(config, heldout, cmvn, shapes, snr_db):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from mindspore_rnnt.recipe import config, corpus, dataset
+from mindspore_rnnt.recipe import buckets, config, corpus, dataset
 from mindspore_rnnt.recipe.features import LogMel
 
 OVERRIDES = [
@@ -138,12 +138,12 @@ def test_too_few_utterances_for_a_batch_say_so():
 
 def test_padded_shapes():
     frames = np.array([100] * 10 + [200] * 10 + [300] * 10)
-    assert dataset.padded_shapes(frames, 3) == [128, 256, 320]
-    assert dataset.padded_shapes(frames, 1) == [320]
-    assert dataset.padded_shapes(np.array([5, 64, 65]), 8) == [64, 128]
-    assert dataset.shape_of(128, [128, 256]) == 128
-    assert dataset.shape_of(129, [128, 256]) == 256
-    assert dataset.shape_of(300, [128, 256]) == 320, "longer than all of the training set"
+    assert buckets.padded_shapes(frames, 3) == [128, 256, 320]
+    assert buckets.padded_shapes(frames, 1) == [320]
+    assert buckets.padded_shapes(np.array([5, 64, 65]), 8) == [64, 128]
+    assert buckets.shape_of(128, [128, 256]) == 128
+    assert buckets.shape_of(129, [128, 256]) == 256
+    assert buckets.shape_of(300, [128, 256]) == 320, "longer than all of the training set"
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 import soundfile
 from scipy.signal import resample_poly
 
-from mindspore_rnnt.recipe import checkpoint, config, dataset, listen, model
+from mindspore_rnnt.recipe import buckets, checkpoint, config, dataset, listen, model
 from mindspore_rnnt.recipe.decode import decode
 from mindspore_rnnt.recipe.features import Cmvn, LogMel
 
@@ -43,7 +43,7 @@ def trained(tmp_path_factory):
     loaded = checkpoint.load_run(folder)
     recogniser = loaded[0]
     features = cmvn(extractor(heldout.audio()))
-    padded, lengths = dataset.pad([features], dataset.shape_of(len(features), []))
+    padded, lengths = buckets.pad([features], buckets.shape_of(len(features), []))
     ((ids, _),) = decode(recogniser, padded, lengths, settings)
     return loaded, heldout, vocabulary.decode(ids)
 
