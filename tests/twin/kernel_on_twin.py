@@ -13,7 +13,7 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
+    sys.path.append(str(ROOT))  # behind the installed package, which is what is tested
 
 from aot_build.twin import build_twin, driver  # noqa: E402
 from mindspore_rnnt.params import pack_params  # noqa: E402
