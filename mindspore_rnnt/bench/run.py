@@ -67,7 +67,10 @@ def _apart(function, problem, *arguments):
     """In a process of its own: MindSpore's pool keeps what memory it has had until the end."""
     # Children inherit the C environment, in which `import mindspore` set this to 1.
     threads = os.environ.get("OMP_NUM_THREADS")
-    os.unsetenv("OMP_NUM_THREADS") if threads is None else os.putenv("OMP_NUM_THREADS", threads)
+    if threads is None:
+        os.unsetenv("OMP_NUM_THREADS")
+    else:
+        os.putenv("OMP_NUM_THREADS", threads)
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         try:
             return pool.submit(function, problem, *arguments).result()
