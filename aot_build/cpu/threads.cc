@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -26,6 +25,22 @@ int DefaultThreads() {
   cpu_set_t cores;
   return sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) + 1 : 1;
 }
+
+// A condition variable of POSIX. std::condition_variable::wait has a symbol version of GCC 12,
+// which would keep the library from systems with an older libstdc++.
+class Condition {
+ public:
+  void NotifyOne() { pthread_cond_signal(&condition_); }
+  void NotifyAll() { pthread_cond_broadcast(&condition_); }
+
+  template <class Predicate>
+  void Wait(std::unique_lock<std::mutex>& lock, const Predicate& predicate) {
+    while (!predicate()) pthread_cond_wait(&condition_, lock.mutex()->native_handle());
+  }
+
+ private:
+  pthread_cond_t condition_ = PTHREAD_COND_INITIALIZER;
+};
 
 struct Job {
   int64_t count;
@@ -52,11 +67,11 @@ class Pool {
     Grow(helpers);
     job_ = &job;
     lock.unlock();
-    for (int i = 0; i < helpers; ++i) wake_.notify_one();
+    for (int i = 0; i < helpers; ++i) wake_.NotifyOne();
     job.Work();
     lock.lock();
     job_ = nullptr;  // nobody sits down any more
-    done_.wait(lock, [&] { return job.seated == 0; });
+    done_.Wait(lock, [&] { return job.seated == 0; });
   }
 
  private:
@@ -71,19 +86,19 @@ class Pool {
   void Serve() {
     std::unique_lock<std::mutex> lock(mutex_);
     for (;;) {
-      wake_.wait(lock, [&] { return job_ != nullptr && job_->seats > 0; });
+      wake_.Wait(lock, [&] { return job_ != nullptr && job_->seats > 0; });
       Job& job = *job_;
       --job.seats;
       ++job.seated;
       lock.unlock();
       job.Work();
       lock.lock();
-      if (--job.seated == 0) done_.notify_all();
+      if (--job.seated == 0) done_.NotifyAll();
     }
   }
 
   std::mutex mutex_;
-  std::condition_variable wake_, done_;
+  Condition wake_, done_;
   Job* job_ = nullptr;
   int threads_ = 0;
 };
