@@ -140,7 +140,9 @@ class JoinerRNNTLoss(nn.Cell):
         frames, steps = self.joiner.project(encoder_out, predictor_out)
         # The bias is one more column of the weight: the activation makes a 1 to go with it.
         output = self.joiner.output
-        weight = ops.cat((output.weight, ops.expand_dims(output.bias, 1)), 1)
+        # Mixed precision casts what an operator makes, and in MindSpore 2.7 no Parameter of a cat.
+        bias = ops.expand_dims(output.bias, 1)
+        weight = ops.cat((output.weight.astype(bias.dtype), bias), 1)
         frames, steps = _append_column(frames, self.input_of_one), _append_column(steps, 0)
         target_lengths = as_int32(target_lengths)
         step_labels, labels_fit = _step_labels(as_int32(targets), target_lengths, self.classes)
