@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The rows of each sample, from the lengths; checks of lengths and labels.
 #include "batch.h"
 
 namespace rnnt {
@@ -29,7 +30,7 @@ Batch::Batch(const BatchShape& shape, const int32_t* logit_lengths, const int32_
     s.row_end = next_row;
   }
   if (!adds_up || next_row != shape_.rows) {
-    // Nobody knows whose row is whose.
+    // The lengths do not match the rows, so no row can be assigned to a sample.
     for (Sample& s : samples_) s = Sample{0, 0, 0, 0, 1, false, true};
   }
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the samples of a batch lie in the rows of the logits tensor, packed or padded.
+// The rows of each sample of a batch in the logits tensor, packed or padded.
 //
-// Row of cell (t, u) of sample b: row_base(b) + t * row_stride(b) + u. Packed rows have row_stride
-// U + 1 and samples follow one another; padded rows have row_stride max_u1 and samples are
-// max_t * max_u1 rows apart.
+// Row of cell (t, u) of sample b: row_base(b) + t * row_stride(b) + u. Packed: row_stride is U + 1
+// and samples follow one another. Padded: row_stride is max_u1 and samples are max_t * max_u1 rows
+// apart.
 #ifndef MINDSPORE_RNNT_CPU_BATCH_H_
 #define MINDSPORE_RNNT_CPU_BATCH_H_
 
@@ -19,12 +19,12 @@ struct Sample {
   int64_t T, U;
   int64_t row_base, row_end, row_stride;
   bool valid;            // its lengths and labels lie within the tensors
-  bool blank_in_labels;  // true also if nobody looked
+  bool blank_in_labels;  // true also before SetLabels
 
   int64_t cells() const { return valid ? T * (U + 1) : 0; }
 };
 
-// The shape of a batch as tensors tell it.
+// The sizes of a batch, from the shapes of the tensors.
 struct BatchShape {
   int64_t B, rows, V;
   int64_t max_t, max_u1;  // 0, 0: packed
@@ -34,7 +34,7 @@ struct BatchShape {
 class Batch {
  public:
   Batch(const BatchShape& shape, const int32_t* logit_lengths, const int32_t* target_lengths);
-  // What the row phases need beside. A sample with a label that is no class becomes invalid.
+  // For the row phases. A sample with a label outside [0, V) becomes invalid.
   void SetLabels(const int32_t* targets, int32_t blank);
 
   int64_t size() const { return static_cast<int64_t>(samples_.size()); }
@@ -45,8 +45,8 @@ class Batch {
   // The labels of a frame's rows: the sample's, and -1 for the last row, which has no label arc.
   const int32_t* row_labels(int64_t b) const { return &row_labels_[b * (shape_.max_u + 1)]; }
 
-  // Cuts rows [begin, end) into runs of one kind: visit(b, u, row, count) gets `count` rows of one
-  // frame of sample b from (t, u) on, or rows that are no valid sample's with b = -1.
+  // Divides rows [begin, end) into runs: visit(b, u, row, count) gets `count` rows of one frame of
+  // sample b from (t, u) on, or, with b = -1, rows outside all valid samples.
   template <class Visit>
   void ForEachRun(int64_t begin, int64_t end, const Visit& visit) const;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which SIMD level runs: the best this machine has, or the one that MINDSPORE_RNNT_CPU names.
+// Selection of the SIMD level: the best of this machine, or the one that MINDSPORE_RNNT_CPU names.
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -29,7 +29,7 @@ struct Candidate {
 };
 
 #if defined(__x86_64__)
-// Compilers before g++ 11 know this one by no name.
+// __builtin_cpu_supports of compilers before g++ 11 has no name for F16C.
 bool HasF16c() {
   unsigned a, b, c, d;
   return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Each operator of the loss as its phases.
 #include "driver.h"
 
 #include <memory>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plain C side of the library: what mindspore_rnnt/native.py asks, sets and measures.
+// The plain C functions of the library, which Python calls through ctypes.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -13,7 +13,7 @@
 
 RNNT_EXPORT const char* MindsporeRnntVersion() { return MINDSPORE_RNNT_VERSION; }
 
-// Empty if MINDSPORE_RNNT_CPU names no level of this machine; the operators then say so.
+// Empty if MINDSPORE_RNNT_CPU names no level of this machine; operators then throw.
 RNNT_EXPORT const char* MindsporeRnntCpuLevel() {
   try {
     return rnnt::CurrentLevel().name;
@@ -48,8 +48,8 @@ RNNT_EXPORT int MindsporeRnntRun(Entry* entry, int nparam, void** params, int* n
   }
 }
 
-// Seconds that it takes all threads to read src, then to read src and write dst: the least that any
-// exact loss and gradient of logits of that size can take.
+// Seconds of all threads to read src, then to read src and write dst: the lower bound of the time
+// of any exact loss and gradient of logits of that size.
 RNNT_EXPORT double MindsporeRnntStream(const void* src, void* dst, int64_t bytes) {
   constexpr int64_t kBlock = 1 << 17;
   const rnnt::Level& level = rnnt::CurrentLevel();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shape and dtype inference: `<Op>InferShape` / `<Op>InferType` for the CPU and `aclnn<Op>...` for
 // Ascend, the only form that works with dynamic shapes. While a graph is compiled an axis may be -1
-// (unknown) and a shape {-2} (unknown rank); nothing here looks behind a shape's rank.
+// (unknown) and a shape {-2} (unknown rank); no axis beyond a shape's rank is read.
 #include <cstdint>
 #include <vector>
 

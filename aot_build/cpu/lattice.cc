@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Phase 2 over a batch: arcs, alpha and beta of each sample, outcomes, losses, coefficients.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -13,19 +14,24 @@
 namespace rnnt {
 namespace {
 
-enum class Outcome { kLoss, kImpossible, kNotANumber, kMismatch };
+enum class Outcome {
+  kLoss,
+  kImpossible,  // every path has probability 0
+  kNaN,         // an arc is NaN or +inf
+  kMismatch     // log P from alpha and log P from beta differ
+};
 
 struct SampleResult {
   std::atomic<bool> usable{true};  // all arcs are log-probs or -inf
-  double from_front, from_end;     // log P by alpha and by beta
+  double log_p_alpha, log_p_beta;  // log P from alpha and from beta
   Outcome outcome;
 };
 
 using Results = std::vector<SampleResult>;
 
 void FillArcs(const LatticeMemory& lattices, Records<Stats> stats, Results& results);
-void RunBothWays(const LatticeMemory& lattices, Results& results);
-Outcome Judge(const SampleResult& result);
+void RunAlphaAndBeta(const LatticeMemory& lattices, Results& results);
+Outcome OutcomeOf(const SampleResult& result);
 float LossOf(const SampleResult& result, const Sample& sample, const Options& options);
 void FillCoefficients(const LatticeMemory& lattices, const Results& results, float label_weight,
                       Records<Coefficients> coefficients);
@@ -38,10 +44,10 @@ void Lattice(const Batch& batch, Records<Stats> stats, const Options& options, f
   const LatticeMemory lattices(batch);
   Results results(batch.size());
   FillArcs(lattices, stats, results);
-  RunBothWays(lattices, results);
+  RunAlphaAndBeta(lattices, results);
   std::fill(loss, loss + batch.size(), NAN);
   for (const int64_t b : lattices.order()) {
-    results[b].outcome = Judge(results[b]);
+    results[b].outcome = OutcomeOf(results[b]);
     loss[b] = LossOf(results[b], batch[b], options);
   }
   FillCoefficients(lattices, results, options.label_weight, coefficients);
@@ -52,7 +58,7 @@ void Lattice(const Batch& batch, Records<Stats> stats, const Options& options, f
 
 namespace {
 
-// A part of one sample that is worth handing out: frames or diagonals [begin, end).
+// A task for one thread: frames or diagonals [begin, end) of sample b.
 struct Part {
   int64_t b, begin, end;
 };
@@ -81,35 +87,34 @@ void FillArcs(const LatticeMemory& lattices, Records<Stats> stats, Results& resu
 }
 
 // Largest sample first, alpha and beta apart.
-void RunBothWays(const LatticeMemory& lattices, Results& results) {
+void RunAlphaAndBeta(const LatticeMemory& lattices, Results& results) {
   const Level& level = CurrentLevel();
   const std::vector<int64_t>& order = lattices.order();
   ParallelFor(2 * order.size(), 6 * lattices.cells(), [&](int64_t i) {
     const int64_t b = order[i / 2];
     if (!results[b].usable) return;
     if (i % 2 == 0) {
-      results[b].from_front = level.alpha(lattices[b]);
+      results[b].log_p_alpha = level.alpha(lattices[b]);
     } else {
-      results[b].from_end = level.beta(lattices[b]);
+      results[b].log_p_beta = level.beta(lattices[b]);
     }
   });
 }
 
-// Both ends must tell the same loss. They add the same numbers in another order, so the difference
-// is bounded by rounding: relative to the loss, for long utterances.
-Outcome Judge(const SampleResult& result) {
-  if (!result.usable) return Outcome::kNotANumber;
-  const double front = result.from_front, end = result.from_end;
-  if (front == -HUGE_VAL && end == -HUGE_VAL) return Outcome::kImpossible;
-  return std::abs(front - end) <= 1e-6 + 1e-9 * std::abs(front) ? Outcome::kLoss
-                                                                : Outcome::kMismatch;
+// log P from alpha and log P from beta sum the same paths in another order, so their difference is
+// bounded by rounding. The bound grows with the loss, as the rounding of long utterances does.
+Outcome OutcomeOf(const SampleResult& result) {
+  if (!result.usable) return Outcome::kNaN;
+  const double log_p = result.log_p_alpha, difference = std::abs(log_p - result.log_p_beta);
+  if (log_p == -HUGE_VAL && result.log_p_beta == -HUGE_VAL) return Outcome::kImpossible;
+  return difference <= 1e-6 + 1e-9 * std::abs(log_p) ? Outcome::kLoss : Outcome::kMismatch;
 }
 
 float LossOf(const SampleResult& result, const Sample& sample, const Options& options) {
   switch (result.outcome) {
     case Outcome::kLoss: {
-      const double loss = 0.0 - result.from_front;
-      // Probabilities of paths that exclude each other: a sum beyond 1 is rounding.
+      const double loss = 0.0 - result.log_p_alpha;
+      // Paths exclude each other, so a sum of their probabilities above 1 is rounding.
       const bool at_most_one = options.fused_log_softmax && !sample.blank_in_labels;
       return static_cast<float>(at_most_one ? std::max(loss, 0.0) : loss);
     }
@@ -120,7 +125,7 @@ float LossOf(const SampleResult& result, const Sample& sample, const Options& op
   }
 }
 
-// A sample without a loss has the same coefficients everywhere: 0 if it is impossible, else NaN.
+// A sample without a loss has one coefficient in all cells: 0 if it is impossible, else NaN.
 void FillCoefficients(const LatticeMemory& lattices, const Results& results, float label_weight,
                       Records<Coefficients> coefficients) {
   const auto fill = CurrentLevel().coefficients;
@@ -130,7 +135,7 @@ void FillCoefficients(const LatticeMemory& lattices, const Results& results, flo
     const SampleLattice& lattice = lattices[part.b];
     const SampleResult& result = results[part.b];
     if (result.outcome == Outcome::kLoss) {
-      fill(lattice, result.from_front, label_weight, part.begin, part.end, coefficients);
+      fill(lattice, result.log_p_alpha, label_weight, part.begin, part.end, coefficients);
       return;
     }
     const float value = result.outcome == Outcome::kImpossible ? 0.0f : NAN;
@@ -143,10 +148,10 @@ void FillCoefficients(const LatticeMemory& lattices, const Results& results, flo
 }
 
 void ThrowMismatch(int64_t b, const SampleResult& result) {
-  throw std::runtime_error(
-      "For 'rnnt_loss', the loss of sample " + std::to_string(b) + " is " +
-      std::to_string(-result.from_front) + " from the front of the lattice, but " +
-      std::to_string(-result.from_end) + " from its end; are its logits of a usable magnitude?");
+  throw std::runtime_error("For 'rnnt_loss', the loss of sample " + std::to_string(b) + " is " +
+                           std::to_string(-result.log_p_alpha) + " from alpha, but " +
+                           std::to_string(-result.log_p_beta) +
+                           " from beta; its logits are too large in magnitude.");
 }
 
 }  // namespace

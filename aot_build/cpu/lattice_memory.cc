@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Allocation and layout of the lattices of a batch.
 #include "lattice_memory.h"
 
 #include <algorithm>
@@ -7,13 +8,13 @@
 namespace rnnt {
 namespace {
 
-// Lanes of the widest vector of doubles: it may run over either end of a sample's cells.
+// Lanes of the widest vector of doubles: a vector may run beyond both ends of a sample's cells.
 constexpr int64_t kSlack = 8;
 
-// With a guard before each diagonal and the final cell, and one behind that cell.
+// The cells, a guard before each diagonal and before the final cell, that cell and one guard.
 int64_t SizeOf(const Sample& s) { return s.cells() + s.T + s.U + 3 + 2 * kSlack; }
 
-// Lays the cells of a lattice behind kSlack.
+// Sets the start of each diagonal, the guards and the final cell. The cells begin at kSlack.
 void Place(const SampleLattice& lattice, int64_t* start) {
   const auto set_guard = [&](int64_t cell) {
     for (double* values : {lattice.blank, lattice.label, lattice.alpha, lattice.beta}) {

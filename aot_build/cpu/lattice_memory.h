@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the cells of a batch's lattices lie; see SampleLattice.
+// The memory of the lattices of a batch, see SampleLattice.
 #ifndef MINDSPORE_RNNT_CPU_LATTICE_MEMORY_H_
 #define MINDSPORE_RNNT_CPU_LATTICE_MEMORY_H_
 
@@ -10,7 +10,7 @@
 
 namespace rnnt {
 
-// The lattices of the valid samples, one behind the other. Guards and the final cell are set.
+// The lattices of the valid samples, one after another. Guards and final cells are set.
 class LatticeMemory {
  public:
   explicit LatticeMemory(const Batch& batch);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// MindSpore's entries (ops.Custom, func_type="aot"): tensors in, checked; the driver does the work.
-// Tensors are inputs, then outputs. What is wrong with a shape or dtype throws; what is wrong with
-// a value never does, but for the check of both losses (params: may_throw).
+// MindSpore's entries (ops.Custom, func_type="aot"): they check the tensors and call the driver.
+// Tensors are inputs, then outputs. A wrong shape or dtype throws. A wrong value does not; the one
+// exception is that log P from alpha and log P from beta differ (params: may_throw).
 #include <cmath>
 
 #include "../../ascendc_op/op_kernel/rnnt_params.h"
@@ -15,8 +15,7 @@
 namespace rnnt {
 namespace {
 
-// Values that no float could stand for, or that mean nothing, give a blank outside [0, V): then no
-// sample has a loss.
+// NaN or a value outside [-V, V) gives -1, which is no class: then no sample has a loss.
 int32_t BlankOf(float value, int64_t V) {
   if (!(value >= -static_cast<double>(V) && value < static_cast<double>(V))) return -1;
   return static_cast<int32_t>(value < 0 ? value + static_cast<double>(V) : value);

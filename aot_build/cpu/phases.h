@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The three phases that every operator is made of, each over a whole batch and all threads.
+// The three phases, each over a whole batch and on all threads.
 #ifndef MINDSPORE_RNNT_CPU_PHASES_H_
 #define MINDSPORE_RNNT_CPU_PHASES_H_
 
@@ -13,25 +13,25 @@ struct Logits {
   DType dtype;
 };
 
-// Phase 1: one look at each row of logits.
+// Phase 1: the stats of each row of logits.
 void RowStats(const Batch& batch, Logits logits, const Options& options, Records<Stats> stats);
 
-// Phase 2: the losses, and what each row's gradient needs. `stats` and `coefficients` may overlap
-// within a row. Throws if options.may_throw and the loss from the front of a lattice differs from
-// the loss from its end.
+// Phase 2: the loss of each sample and the coefficients of each row. `stats` and `coefficients` may
+// overlap within a row. Throws if options.may_throw and log P from alpha differs from log P from
+// beta.
 void Lattice(const Batch& batch, Records<Stats> stats, const Options& options, float* loss,
              Records<Coefficients> coefficients);
 
-// Phase 3: the second look, and the gradient. dloss (B,) may be null: 1 for all. Writes all rows; 0
-// in those that are no valid sample's.
+// Phase 3: the gradient of each row. dloss (B,) may be null, which stands for ones. Rows outside
+// all valid samples get 0.
 void RowGrad(const Batch& batch, Logits logits, const Options& options, Records<Stats> stats,
              Records<Coefficients> coefficients, const float* dloss, void* grad);
 
-// Phases 1 and 3 on rows that stand for themselves: each brings its label and its dloss.
+// Phases 1 and 3 on rows without a batch: each row has a label and a dloss of its own.
 void RowStats(const Rows& rows, DType dtype, const Options& options);
 void RowGrad(Rows rows, DType dtype, const Options& options);
 
-// Gradients that reach this size go around the caches: nobody finds them there anyway.
+// Gradients of this size or more are written around the caches, which could not hold them.
 constexpr int64_t kStreamBytes = int64_t{16} << 20;
 
 }  // namespace rnnt

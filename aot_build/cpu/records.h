@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the phases hand on for each row, as strided float32 records. With them
+// Stats and coefficients of a row, as strided float32 records. With them
 //
 //   log P(k | row)  = gap_k - log(row_sum)
 //   d loss / d x_k  = exp(x_k - row_max) / row_sum * occupation
 //                     - [k = blank] post_blank - [k = label] post_label
 //
-// row_sum rather than its logarithm is kept: the lattice takes that in float64, the gradient
+// row_sum is kept, not its logarithm: the lattice takes the logarithm in float64, the gradient
 // divides.
 #ifndef MINDSPORE_RNNT_CPU_RECORDS_H_
 #define MINDSPORE_RNNT_CPU_RECORDS_H_
@@ -16,11 +16,11 @@ namespace rnnt {
 
 constexpr int64_t kStatsFloats = 4;
 constexpr int64_t kCoefficientsFloats = 3;
-// The state keeps both in five floats: the gaps are needed no more once there are coefficients.
+// The state of RnntForward holds both in five floats: the coefficients overwrite the gaps.
 constexpr int64_t kStateFloats = 5;
 constexpr int64_t kStateCoefficients = 2;
 
-// Of input that holds log-probs already, row_max is 0, row_sum is 1 and the gaps are the log-probs.
+// For input that holds log-probs, row_max is 0, row_sum is 1 and the gaps are the log-probs.
 struct Stats {
   float row_max;    // the largest logit
   float row_sum;    // sum of exp(x - row_max), at least 1

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Phase 3 over a batch or over rows.
 #include <cstring>
 
 #include "phases.h"

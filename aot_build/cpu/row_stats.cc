@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Phase 1 over a batch or over rows.
 #include "phases.h"
 #include "threads.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Checks of the tensors of an entry, with their messages.
 #include "tensors.h"
 
 #include <stdexcept>

@@ -33,7 +33,7 @@ class Tensors {
  public:
   Tensors(const char* op, int expected, int count, void** data, int* ranks, int64_t** shapes,
           const char** dtypes);
-  // The i-th, to be called `name` in messages.
+  // The i-th tensor; messages call it `name`.
   Tensor At(int i, const char* name) const;
 
  private:

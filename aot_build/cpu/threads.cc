@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The thread pool behind ParallelFor.
 #include "threads.h"
 
 #include <pthread.h>
@@ -18,9 +19,9 @@ std::atomic<bool> g_forked{false};
 
 [[maybe_unused]] const int g_at_fork = pthread_atfork(nullptr, nullptr, [] { g_forked = true; });
 
-// One thread more than cores: MindSpore's calling thread spins while it waits for the kernel, on a
-// core that the scheduler then shares out. Medians on 2 cores, (4, 250, 60, 1000) in jit: 38.7 ms
-// with 2 threads, 34.2 ms with 3.
+// One thread more than cores: MindSpore's calling thread spins while it waits for the kernel, so
+// the scheduler shares its core between two threads. Medians on 2 cores, (4, 250, 60, 1000) in jit:
+// 38.7 ms with 2 threads, 34.2 ms with 3.
 int DefaultThreads() {
   cpu_set_t cores;
   return sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) + 1 : 1;
@@ -46,8 +47,8 @@ struct Job {
   int64_t count;
   void (*task)(const void* context, int64_t i);
   const void* context;
-  int seats;  // for how many threads beside the caller
-  int seated = 0;
+  int helpers;      // threads that may still join the caller
+  int running = 0;  // threads that have joined and not finished
   std::atomic<int64_t> next{0};
 
   void Work() {
@@ -55,23 +56,23 @@ struct Job {
   }
 };
 
-// Threads that wait for a job and leave it when it has no task left.
+// Threads that take tasks of the current job.
 class Pool {
  public:
-  // Does nothing if the pool is busy: with another caller's job, or with the one that this is a
-  // task of.
+  // Runs the job on the caller and on helpers. Does nothing if the pool is busy, be it with the job
+  // of another caller or with the job that the caller is a task of.
   void Help(Job& job) {
     std::unique_lock<std::mutex> lock(mutex_);
     if (job_ != nullptr) return;
-    const int helpers = job.seats;
+    const int helpers = job.helpers;
     Grow(helpers);
     job_ = &job;
     lock.unlock();
     for (int i = 0; i < helpers; ++i) wake_.NotifyOne();
     job.Work();
     lock.lock();
-    job_ = nullptr;  // nobody sits down any more
-    done_.Wait(lock, [&] { return job.seated == 0; });
+    job_ = nullptr;  // no further thread joins
+    done_.Wait(lock, [&] { return job.running == 0; });
   }
 
  private:
@@ -79,21 +80,21 @@ class Pool {
     try {
       for (; threads_ < threads; ++threads_) std::thread([this] { Serve(); }).detach();
     } catch (const std::system_error&) {
-      // The system has no more threads to give; those there are will do.
+      // The system allows no further thread. The job runs on those that exist.
     }
   }
 
   void Serve() {
     std::unique_lock<std::mutex> lock(mutex_);
     for (;;) {
-      wake_.Wait(lock, [&] { return job_ != nullptr && job_->seats > 0; });
+      wake_.Wait(lock, [&] { return job_ != nullptr && job_->helpers > 0; });
       Job& job = *job_;
-      --job.seats;
-      ++job.seated;
+      --job.helpers;
+      ++job.running;
       lock.unlock();
       job.Work();
       lock.lock();
-      if (--job.seated == 0) done_.NotifyAll();
+      if (--job.running == 0) done_.NotifyAll();
     }
   }
 
@@ -118,8 +119,8 @@ void ParallelCalls(int64_t count, int threads, void (*task)(const void* context,
                    const void* context) {
   static Pool& pool = *new Pool;  // never destroyed: its threads outlive static destructors
   Job job{count, task, context, static_cast<int>(std::min<int64_t>(threads, count)) - 1};
-  if (job.seats > 0) pool.Help(job);
-  job.Work();  // all of it, if the pool did not help
+  if (job.helpers > 0) pool.Help(job);
+  job.Work();  // all of it, if the pool was busy
 }
 
 }  // namespace rnnt

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A parallel loop that never waits for a thread which has not begun.
+// A parallel loop that never waits for a thread which has not started.
 //
 // An OpenMP region ends with a barrier for its whole team. Where cores are shared, with other
-// processes or with MindSpore's own threads, the caller then spins until the scheduler lets every
-// member run: measured, 8 ms a region on a busy 2-core host, 40 ms for a loss that takes 3 ms on
-// one thread. Here the caller works until nothing is left and waits only for tasks that someone has
-// in hand.
+// processes or with MindSpore's own threads, the caller then waits until the scheduler has run
+// every member: measured, 8 ms a region on a busy 2-core host, 40 ms for a loss that takes 3 ms on
+// one thread. Here the caller takes tasks until none is left, and waits only for tasks that another
+// thread has started.
 #ifndef MINDSPORE_RNNT_CPU_THREADS_H_
 #define MINDSPORE_RNNT_CPU_THREADS_H_
 
@@ -13,9 +13,9 @@
 
 namespace rnnt {
 
-// The most threads a call may use: one more than the cores the process may run on, unless
-// SetThreads gave another number (0: back to that). 1 in a forked child, where no thread but the
-// forking one lives on.
+// The most threads of a call: one more than the cores that the process may run on, unless
+// SetThreads set another number (0 restores the default). 1 in a forked child, which has no thread
+// but the one that forked.
 int MaxThreads();
 void SetThreads(int threads);
 
@@ -23,18 +23,18 @@ void SetThreads(int threads);
 void ParallelCalls(int64_t count, int threads, void (*task)(const void* context, int64_t i),
                    const void* context);
 
-// Calls task(i) for each i in [0, count), in any order; results must not depend on who does what.
-// `work` is about the nanoseconds that one thread would take: a small problem gets one thread.
+// Calls task(i) for each i in [0, count), in any order; results must not depend on the thread that
+// runs a task. `work` is roughly the time of one thread in ns: a small problem gets one thread.
 template <class Task>
 void ParallelFor(int64_t count, int64_t work, const Task& task) {
-  constexpr int64_t kWorthAThread = 20000;  // waking one costs a few microseconds
-  const int64_t worth = work / kWorthAThread, most = MaxThreads();
+  constexpr int64_t kWorkOfThread = 20000;  // to wake a thread costs a few microseconds
+  const int64_t useful = work / kWorkOfThread, most = MaxThreads();
   const auto call = [](const void* context, int64_t i) { (*static_cast<const Task*>(context))(i); };
-  ParallelCalls(count, static_cast<int>(worth < most ? worth : most), call, &task);
+  ParallelCalls(count, static_cast<int>(useful < most ? useful : most), call, &task);
 }
 
-// Calls task(begin, end) for ranges that cover `rows` rows of V entries. Ranges are the same for
-// any thread count.
+// Calls task(begin, end) for ranges that cover `rows` rows of V entries. The ranges do not depend
+// on the number of threads.
 template <class Task>
 void ParallelRows(int64_t rows, int64_t V, const Task& task) {
   constexpr int64_t kEntries = 32768;

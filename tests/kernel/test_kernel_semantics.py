@@ -159,7 +159,7 @@ def test_padding_is_not_read_and_gets_zero(level, padded_value):
         assert error <= TOLERANCE["gradient"]["float32"]
 
 
-def test_front_and_end_disagree(level):
+def test_alpha_and_beta_disagree(level):
     """Log-probs of magnitudes that do not add up: 1e30 - 1e30 + 5 depends on the order."""
     batch = random_batch(LENGTHS, V=4)
     huge = np.full((3, 1, 4), -1.0, np.float32)
@@ -171,6 +171,6 @@ def test_front_and_end_disagree(level):
         assert np.isnan(loss).tolist() == [False, True, False]
         assert np.isnan(gradient[rows_of(batch, 1)]).all()
         check_others(batch, (loss, gradient), 1, fused_log_softmax=False)
-        with pytest.raises(RuntimeError, match=r"the loss of sample 1 is .* from the front"):
+        with pytest.raises(RuntimeError, match=r"the loss of sample 1 is .* from alpha, but"):
             form(layout, fused_log_softmax=False, may_throw=True)
     assert np.isfinite(fused(Batch(batch.samples[:1], batch.labels[:1]).layout(False))[0]).all()

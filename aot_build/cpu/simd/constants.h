@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers that kernels start from.
+// Infinities, NaN and initial values of the kernels.
 #ifndef MINDSPORE_RNNT_CPU_SIMD_CONSTANTS_H_
 #define MINDSPORE_RNNT_CPU_SIMD_CONSTANTS_H_
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Vectors of AVX2 with FMA and F16C.
 #ifndef MINDSPORE_RNNT_CPU_SIMD_ISA_AVX2_H_
 #define MINDSPORE_RNNT_CPU_SIMD_ISA_AVX2_H_
 
@@ -24,8 +25,8 @@ struct Avx2 : GenericIsa<Avx2, 32> {
     const I lanes = Iota() < Set(static_cast<int32_t>(n));
     return lanes ? (F)_mm256_maskload_ps(x, (__m256i)lanes) : Set(fill);
   }
-  // 16 bits: the masked load of pairs, and the last of an odd number. (Lanes written one by one to
-  // be read as a vector would wait for the store buffer.)
+  // 16 bits: a masked load of pairs, and the last element of an odd number. (Storing lanes one by
+  // one and loading them as a vector would defeat store forwarding.)
   template <class T>
   static U16 LoadRawPart(const T* x, int64_t n, T fill) {
     const U16 lanes = {0, 1, 2, 3, 4, 5, 6, 7};

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Vectors of AVX-512 (F, BW, DQ, VL) with FMA and F16C.
 #ifndef MINDSPORE_RNNT_CPU_SIMD_ISA_AVX512_H_
 #define MINDSPORE_RNNT_CPU_SIMD_ISA_AVX512_H_
 

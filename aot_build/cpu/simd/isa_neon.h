@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Vectors of NEON of Armv8-A.
 #ifndef MINDSPORE_RNNT_CPU_SIMD_ISA_NEON_H_
 #define MINDSPORE_RNNT_CPU_SIMD_ISA_NEON_H_
 
@@ -8,7 +9,7 @@
 
 namespace rnnt {
 
-// Armv8-A has all of this, so there is nothing to look for at run time.
+// Every Armv8-A processor has these instructions: no check at run time is needed.
 struct Neon : GenericIsa<Neon, 16> {
   static F Fma(F a, F b, F c) {
     return (F)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vectors of kBytes bytes in the compiler's own vector extension: + - * /, comparisons and ?: work
-// on them, whatever the instruction set. What the compiler cannot see by itself, an instruction set
-// overrides (isa_avx2.h, ...).
+// Vectors of kBytes bytes in the compiler's vector extension: + - * /, comparisons and ?: work on
+// them for every instruction set. Where the compiler finds no good instructions, a class for one
+// instruction set overrides a function (isa_avx2.h, ...).
 //
-// Every kernel is a template on one of these classes. As that makes its name unique to the level,
-// the linker can never merge code built for AVX-512 into the portable level; kernels use no inline
-// function of the standard library.
+// Every kernel is a template on one of these classes. Its name is then unique to the level, and the
+// linker cannot merge code built for AVX-512 into the portable level. For the same reason kernels
+// use no inline function of the standard library.
 #ifndef MINDSPORE_RNNT_CPU_SIMD_ISA_PORTABLE_H_
 #define MINDSPORE_RNNT_CPU_SIMD_ISA_PORTABLE_H_
 
@@ -94,7 +94,7 @@ struct GenericIsa {
   static D Load(const double* x) { return LoadRaw<D>(x); }
   static void Store(double* x, D v) { StoreRaw(x, v); }
 
-  // Elements of rows: float, Half and BFloat16. Raw<T> is a vector of them as they lie in memory.
+  // Elements of rows: float, Half and BFloat16. Raw<T> is a vector of them as stored in memory.
   template <class T>
   using Raw = typename RawVector<T, kBytes>::type;
 
@@ -126,7 +126,7 @@ struct GenericIsa {
     Isa::StreamRaw(x, Isa::Narrow(v, T{}));
   }
 
-  // From here on: what an instruction set may know better.
+  // From here on: functions that an instruction set may override.
 
   template <class T>
   static Raw<T> LoadRawPart(const T* x, int64_t n, T fill) {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Phase 2 on one sample, in float64 log domain. blank(t, u) and label(t, u) are the arcs that leave
-// cell (t, u).
+// Phase 2 on one sample, in float64. blank(t, u) and label(t, u) are the log-probs of the arcs that
+// leave cell (t, u).
 //
 //   alpha(t, u) = log(exp(alpha(t-1, u) + blank(t-1, u)) + exp(alpha(t, u-1) + label(t, u-1)))
 //   beta(t, u)  = log(exp(blank(t, u) + beta(t+1, u)) + exp(label(t, u) + beta(t, u+1)))
 //   log P = alpha(T-1, U) + blank(T-1, U) = beta(0, 0)
 //
-// All cells of a diagonal follow from its neighbour at once. A vector that is not full runs on past
-// the diagonal's end into cells that the recursion writes later, and the guard cell between is set
-// anew: no lane is ever masked.
+// All cells of a diagonal follow from the neighbouring diagonal. No lane is masked: the last vector
+// of a diagonal may run beyond its end, into cells that the recursion writes later; then the guard
+// cell in between is set again.
 #ifndef MINDSPORE_RNNT_CPU_SIMD_LATTICE_H_
 #define MINDSPORE_RNNT_CPU_SIMD_LATTICE_H_
 
@@ -18,6 +18,7 @@
 
 namespace rnnt {
 
+// The arcs of frames [begin, end): log P(k | row) = gap_k - log(row_sum).
 template <class Isa>
 bool Arcs(const SampleLattice& lattice, Records<Stats> stats, int64_t begin, int64_t end) {
   constexpr int64_t kLanes = Isa::kDoubles;
@@ -51,10 +52,10 @@ double Alpha(const SampleLattice& lattice) {
     const int64_t start = lattice.start[d], before = lattice.start[d - 1], high = lattice.high(d);
     for (int64_t u = lattice.low(d); u <= high; u += Isa::kDoubles) {
       const int64_t from = before + u;
-      const typename Isa::D stay = Isa::Load(alpha + from) + Isa::Load(lattice.blank + from);
-      const typename Isa::D emit =
+      const typename Isa::D by_blank = Isa::Load(alpha + from) + Isa::Load(lattice.blank + from);
+      const typename Isa::D by_label =
           Isa::Load(alpha + from - 1) + Isa::Load(lattice.label + from - 1);
-      Isa::Store(alpha + start + u, LogAdd<Isa>(stay, emit));
+      Isa::Store(alpha + start + u, LogAdd<Isa>(by_blank, by_label));
     }
     alpha[start + high + 1] = -kInfinity;
   }
@@ -70,9 +71,9 @@ double Beta(const SampleLattice& lattice) {
     for (int64_t u = lattice.high(d) + 1; u > low;) {
       u -= Isa::kDoubles;
       const int64_t cell = start + u, to = after + u;
-      const typename Isa::D stay = Isa::Load(lattice.blank + cell) + Isa::Load(beta + to);
-      const typename Isa::D emit = Isa::Load(lattice.label + cell) + Isa::Load(beta + to + 1);
-      Isa::Store(beta + cell, LogAdd<Isa>(stay, emit));
+      const typename Isa::D by_blank = Isa::Load(lattice.blank + cell) + Isa::Load(beta + to);
+      const typename Isa::D by_label = Isa::Load(lattice.label + cell) + Isa::Load(beta + to + 1);
+      Isa::Store(beta + cell, LogAdd<Isa>(by_blank, by_label));
     }
     beta[start + low - 1] = -kInfinity;
   }
@@ -92,10 +93,10 @@ void CoefficientsOf(const SampleLattice& lattice, double log_prob, float label_w
     for (int64_t u = lattice.low(d); u <= high; u += kLanes) {
       const int64_t cell = start + u, to = after + u;
       const D here = Isa::Load(lattice.alpha + cell) - log_prob;
-      const D stay = here + Isa::Load(lattice.blank + cell) + Isa::Load(lattice.beta + to);
-      const D emit = here + Isa::Load(lattice.label + cell) + Isa::Load(lattice.beta + to + 1);
-      const D post_blank = ExpDouble<Isa>(Isa::Min(stay, D{}));
-      const D post_label = ExpDouble<Isa>(Isa::Min(emit, D{})) * label_weight;
+      const D by_blank = here + Isa::Load(lattice.blank + cell) + Isa::Load(lattice.beta + to);
+      const D by_label = here + Isa::Load(lattice.label + cell) + Isa::Load(lattice.beta + to + 1);
+      const D post_blank = ExpDouble<Isa>(Isa::Min(by_blank, D{}));
+      const D post_label = ExpDouble<Isa>(Isa::Min(by_label, D{})) * label_weight;
       const D occupation = post_blank + post_label;
       for (int64_t i = 0; i < kLanes && u + i <= high; ++i) {
         const int64_t row = lattice.row + (d - u - i) * lattice.row_stride + u + i;

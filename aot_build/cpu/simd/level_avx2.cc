@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The kernels of AVX2.
 #include "isa_avx2.h"
 #include "make_level.h"
 

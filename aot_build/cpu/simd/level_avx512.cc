@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The kernels of AVX-512.
 #include "isa_avx512.h"
 #include "make_level.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The kernels of NEON.
 #include "isa_neon.h"
 #include "make_level.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The kernels of the portable level.
 #include "isa_portable.h"
 #include "make_level.h"
 

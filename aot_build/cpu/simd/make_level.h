@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of one instruction set as a table. Only level_*.cc include this.
+// Makes the table of kernels of one instruction set. Only level_*.cc include this.
 #ifndef MINDSPORE_RNNT_CPU_SIMD_MAKE_LEVEL_H_
 #define MINDSPORE_RNNT_CPU_SIMD_MAKE_LEVEL_H_
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// exp in float32 for rows, exp and log in float64 for the lattice. The C library's vector versions
-// are neither everywhere nor equal everywhere, and its scalar double versions tie a binary to a
-// recent glibc.
+// exp in float32 for rows, exp and log in float64 for the lattice. Vector versions of the C library
+// do not exist on all systems and differ between them, and its scalar double versions would bind
+// the library to a recent glibc.
 #ifndef MINDSPORE_RNNT_CPU_SIMD_MATH_H_
 #define MINDSPORE_RNNT_CPU_SIMD_MATH_H_
 
@@ -18,7 +18,7 @@ V Polynomial(const Scalar (&c)[N], V r) {
 }
 
 // exp(x) for x <= 0 (and up to 88): within 2 ulp; exactly 1 at 0 and 0 below -88.03; what lies
-// below the smallest normal number is some number below it; NaN stays NaN.
+// below the smallest normal number is some number below it; NaN gives NaN.
 //   x = n / K ln2 + r with |r| <= ln2 / 2K, exp(x) = 2^(n / K) p(r), p the minimax polynomial with
 //   p(0) = 1. Where K = 16 powers of two fit a register (Isa::kPowers), degree 3 does, else 5.
 template <class Isa>
@@ -82,7 +82,7 @@ typename Isa::D Log1p(typename Isa::D y) {
   return log_z + (y > kSplit ? zero + kLn2 : zero);
 }
 
-// log(x) for finite x >= 1: the exponent's share, and Log1p of the rest.
+// log(x) for finite x >= 1: exponent * ln2 + Log1p of the mantissa.
 template <class Isa>
 typename Isa::D Log(typename Isa::D x) {
   using D = typename Isa::D;

@@ -15,8 +15,8 @@
 
 namespace rnnt {
 
-// g * upstream, where a gradient of exactly 0 stays 0: what comes from upstream may be infinite or
-// NaN, as the loss of a sample is whose gradient is 0 because it is impossible or wrong.
+// g * upstream, where a gradient of exactly 0 stays 0. The upstream gradient of an impossible or
+// invalid sample may be infinite or NaN, as its loss is, while its own gradient is 0.
 template <class Isa>
 struct Upstream {
   using F = typename Isa::F;
@@ -26,7 +26,7 @@ struct Upstream {
   F operator()(F g) const { return finite ? g * factor : Isa::Where(g != F{}, g * factor); }
 };
 
-// What makes of the softmax share of entries [k, k + kFloats) their gradient.
+// From the softmax term of entries [k, k + kFloats) to their gradient.
 template <class Isa>
 struct RowFinish {
   using F = typename Isa::F;
@@ -75,7 +75,7 @@ void RowGradOf(const Rows& rows, const Options& options) {
           [=](int64_t k, int64_t n) {
             return finish(softmax(Isa::LoadPart(x + k, n, kMinusInfinity<T>)), k);
           });
-    } else {                                         // no softmax share, so x is not read
+    } else {                                         // no softmax term, so x is not read
       const F none = Isa::Set(c.occupation * 0.0f);  // NaN for a sample that has no loss
       WriteRow<Isa>(
           y, rows.V, rows.stream, [=](int64_t k) { return finish(none, k); },

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Phase 1 on rows: row_max, row_sum and the two entries the lattice needs. Each row is read from
-// memory once.
+// Phase 1 on rows: row_max, row_sum and the gaps of blank and label. Each row is read from memory
+// once.
 #ifndef MINDSPORE_RNNT_CPU_SIMD_ROW_STATS_H_
 #define MINDSPORE_RNNT_CPU_SIMD_ROW_STATS_H_
 
@@ -10,7 +10,7 @@
 
 namespace rnnt {
 
-// The largest of x[0, n), not below `best`; NaN is passed over.
+// The maximum of `best` and x[0, n); NaN is skipped.
 template <class Isa, class T>
 float RowMax(const T* x, int64_t n, float best) {
   using F = typename Isa::F;
@@ -36,8 +36,8 @@ float ExpSum(const T* x, int64_t n, float row_max) {
   F s0 = F{}, s1 = F{};
   int64_t i = 0;
   for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
-    // While these are computed, the next as many come: with arithmetic between, no hardware
-    // prefetcher runs far enough ahead.
+    // Prefetch the next row while this one is computed: with this much arithmetic between loads,
+    // no hardware prefetcher runs far enough ahead.
     __builtin_prefetch(x + n + i);
     if (kLanes * sizeof(T) > 32) __builtin_prefetch(x + n + i + kLanes);
     s0 += Exp<Isa>(Isa::Load(x + i) - row_max);
@@ -53,7 +53,8 @@ float ExpSum(const T* x, int64_t n, float row_max) {
 
 template <class Isa, class T>
 Stats SoftmaxStats(const T* x, int64_t V, int32_t blank, int32_t label) {
-  constexpr int64_t kChunk = 16384 / sizeof(T);  // half of a small L1 cache, for the second look
+  constexpr int64_t kChunk =
+      16384 / sizeof(T);  // half of a small L1 cache, so that the second read hits it
   float row_max = kLowest, row_sum = 0.0f;
   for (int64_t i = 0; i < V; i += kChunk) {
     const int64_t n = V - i < kChunk ? V - i : kChunk;

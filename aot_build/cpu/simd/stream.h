@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the benchmark calls a plain stream: the same memory traffic with no arithmetic worth the
-// name.
+// The plain stream of the benchmark: the same memory traffic with almost no arithmetic.
 #ifndef MINDSPORE_RNNT_CPU_SIMD_STREAM_H_
 #define MINDSPORE_RNNT_CPU_SIMD_STREAM_H_
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How vectors of results get to memory.
+// Writing a row of results, through the caches or around them.
 #ifndef MINDSPORE_RNNT_CPU_SIMD_WRITE_ROW_H_
 #define MINDSPORE_RNNT_CPU_SIMD_WRITE_ROW_H_
 
@@ -16,8 +16,8 @@ __attribute__((always_inline)) inline void WriteThroughCache(T* y, int64_t begin
   if (k < end) Isa::StorePart(y + k, end - k, part(k, end - k));
 }
 
-// y[k] = value(k) for k in [0, V). With `stream`, whole cache lines are written around the caches,
-// each with nothing in between, so that it leaves the core as one.
+// y[k] = value(k) for k in [0, V). With `stream`, whole cache lines are written around the caches.
+// The stores of a line follow one another directly, so that the core writes the line at once.
 template <class Isa, class T, class Value, class Part>
 __attribute__((always_inline)) inline void WriteRow(T* y, int64_t V, bool stream,
                                                     const Value& value, const Part& part) {
@@ -27,8 +27,8 @@ __attribute__((always_inline)) inline void WriteRow(T* y, int64_t V, bool stream
     const int64_t to_line =
         -(reinterpret_cast<intptr_t>(y) / static_cast<int64_t>(sizeof(T))) & (kLine - 1);
     k = to_line < V ? to_line : V;
-    // The next row begins in this row's last line: stores to it would wait for it, and all stores
-    // behind them.
+    // The next row begins in the last cache line of this one: stores to it would stall until the
+    // line is loaded, and so would all later stores.
     if (reinterpret_cast<intptr_t>(y + V) % 64 != 0) __builtin_prefetch(y + V);
     WriteThroughCache<Isa>(y, 0, k, value, part);
     for (; k + kLine <= V; k += kLine) {
