@@ -7,14 +7,20 @@ LINT_ENV := $(ROOT)/.venv-lint
 RUNS ?= $(ROOT)/runs
 PYTEST_ARGS ?=
 CXX_SOURCES = $(shell git ls-files '*.h' '*.cpp' '*.cc')
+DOCS_ENV := $(ROOT)/.venv-docs
+COVERAGE_ENV := $(ROOT)/.venv-coverage
+TIDY_BUILD := $(ROOT)/build/tidy
+JOBS ?= $(shell nproc)
 
-.PHONY: help demo test smoke lint format evaluate bench ascend clean
+.PHONY: help demo test smoke lint style tidy format coverage evaluate bench ascend clean
 
 help:
 	@echo "make demo      venv, install, train the tiny Conformer-Transducer, show what it learned"
 	@echo "make test      venv, install, all tests"
 	@echo "make smoke     a one-minute training that must learn (CI runs it)"
-	@echo "make lint      ruff and clang-format, as CI runs them; 'make format' mends"
+	@echo "make lint      style and tidy: ruff, clang-format and clang-tidy, as CI runs them"
+	@echo "make format    let ruff and clang-format rewrite the sources"
+	@echo "make coverage  branches of the core, and lines of the CPU kernel, that its tests reach"
 	@echo "make evaluate  the long table: by voice, with and without noise training, 3 seeds"
 	@echo "make bench     speed and memory against torchaudio and a plain stream"
 	@echo "make ascend    build and install the Ascend operator package (needs CANN)"
@@ -38,17 +44,40 @@ smoke:
 	$(call install,$(TEST_ENV),test)
 	mkdir -p $(RUNS) && cd $(RUNS) && $(TEST_ENV)/bin/python -m mindspore_rnnt.recipe train --config smoke.yaml --output $(RUNS)/smoke
 
-lint:
+lint: style tidy
+
+$(LINT_ENV)/bin/ruff: Makefile
 	test -x $(LINT_ENV)/bin/python || $(PYTHON) -m venv $(LINT_ENV)
-	$(LINT_ENV)/bin/python -m pip install --quiet --disable-pip-version-check ruff==0.14.0 clang-format==19.1.7
+	$(LINT_ENV)/bin/python -m pip install --quiet --disable-pip-version-check \
+		ruff==0.14.0 clang-format==19.1.7 clang-tidy==19.1.0
+	touch $@
+
+style: $(LINT_ENV)/bin/ruff
 	$(LINT_ENV)/bin/ruff check $(ROOT)
 	$(LINT_ENV)/bin/ruff format --check $(ROOT)
 	$(LINT_ENV)/bin/clang-format --dry-run --Werror $(CXX_SOURCES)
 
-format:
+# The files that this machine compiles, each with its own options.
+tidy: $(LINT_ENV)/bin/ruff
+	cmake -S $(ROOT)/aot_build -B $(TIDY_BUILD) -DCMAKE_EXPORT_COMPILE_COMMANDS=ON > /dev/null
+	sed -n 's/.*"file": "\(.*\)".*/\1/p' $(TIDY_BUILD)/compile_commands.json | grep -v /check/ | \
+		xargs -P $(JOBS) -n 1 $(LINT_ENV)/bin/clang-tidy -p $(TIDY_BUILD) --quiet 2> /dev/null
+
+format: $(LINT_ENV)/bin/ruff
 	$(LINT_ENV)/bin/ruff check --fix $(ROOT)
 	$(LINT_ENV)/bin/ruff format $(ROOT)
 	$(LINT_ENV)/bin/clang-format -i $(CXX_SOURCES)
+
+# The tests of the core on a library that counts its lines. build/ holds the counts.
+coverage:
+	test -x $(COVERAGE_ENV)/bin/python || $(PYTHON) -m venv $(COVERAGE_ENV)
+	rm -rf $(ROOT)/build
+	CXXFLAGS="--coverage -fprofile-update=atomic" LDFLAGS=--coverage \
+		$(COVERAGE_ENV)/bin/python -m pip install --quiet --disable-pip-version-check "$(ROOT)[test]" pytest-cov gcovr
+	cd $$(mktemp -d) && $(COVERAGE_ENV)/bin/python -m pytest -c $(ROOT)/pyproject.toml --rootdir $(ROOT) $(ROOT)/tests \
+		--ignore $(ROOT)/tests/recipe --ignore $(ROOT)/tests/twin --ignore $(ROOT)/tests/ascend \
+		--cov=mindspore_rnnt --cov-config=$(ROOT)/pyproject.toml --cov-report=term-missing:skip-covered $(PYTEST_ARGS)
+	$(COVERAGE_ENV)/bin/gcovr --root $(ROOT) --filter aot_build/cpu --exclude aot_build/cpu/check $(ROOT)/build
 
 evaluate:
 	$(call install,$(DEMO_ENV),demo)
@@ -62,4 +91,4 @@ ascend:
 	$(PYTHON) -m aot_build.build_ascend
 
 clean:
-	rm -rf $(ROOT)/build $(ROOT)/dist $(ROOT)/*.egg-info $(TEST_ENV) $(DEMO_ENV) $(LINT_ENV)
+	rm -rf $(ROOT)/build $(ROOT)/dist $(ROOT)/*.egg-info $(TEST_ENV) $(DEMO_ENV) $(LINT_ENV) $(DOCS_ENV) $(COVERAGE_ENV)

@@ -13,13 +13,13 @@ namespace rnnt {
 constexpr float kInfinity = INFINITY, kNaN = NAN, kLowest = -FLT_MAX;
 
 template <class T>
-constexpr T kMinusInfinity = {};
+inline constexpr T kMinusInfinity = {};
 template <>
-constexpr float kMinusInfinity<float> = -INFINITY;
+inline constexpr float kMinusInfinity<float> = -INFINITY;
 template <>
-constexpr Half kMinusInfinity<Half> = {0xFC00};
+inline constexpr Half kMinusInfinity<Half> = {0xFC00};
 template <>
-constexpr BFloat16 kMinusInfinity<BFloat16> = {0xFF80};
+inline constexpr BFloat16 kMinusInfinity<BFloat16> = {0xFF80};
 
 }  // namespace rnnt
 
