@@ -9,7 +9,7 @@
 #include <string>
 
 #include "../op_kernel/rnnt_params.h"
-#include "../op_kernel/rnnt_schedule.h"
+#include "../op_kernel/rnnt_sizes.h"
 #include "../op_kernel/rnnt_tiling.h"
 #include "rnnt_widths.h"
 #include "tiling/platform/platform_ascendc.h"
@@ -60,7 +60,7 @@ class Tiler {
     }
     out_->padded = rank == 4 ? 1 : 0;
     out_->rows = shape->GetShapeSize() / shape->GetDim(rank - 1);
-    Narrow(name, shape->GetDim(rank - 1), &out_->vocab);
+    Narrow(name, shape->GetDim(rank - 1), &out_->V);
     if (rank == 4) {
       padded_batch_ = shape->GetDim(0);
       Narrow(name, shape->GetDim(1), &out_->max_t);
@@ -77,17 +77,17 @@ class Tiler {
     if (shape->GetDimNum() != 1 || shape->GetDim(0) < 1) {
       return Refuse("logit_lengths", "of shape (B,) with B >= 1", Describe(*shape));
     }
-    Narrow("logit_lengths", shape->GetDim(0), &out_->batch);
+    Narrow("logit_lengths", shape->GetDim(0), &out_->B);
     if (out_->padded != 0) Expect(logit_lengths, "logit_lengths", {padded_batch_});
-    return Expect(target_lengths, "target_lengths", {out_->batch});
+    return Expect(target_lengths, "target_lengths", {out_->B});
   }
 
   // (B, max_U); max_U may be 0.
   Tiler& Targets(size_t input) {
     const gert::Shape* shape = Shape(input);
     if (shape == nullptr) return Fail();
-    if (shape->GetDimNum() != 2 || shape->GetDim(0) != out_->batch) {
-      const std::string wanted = "of shape (" + std::to_string(out_->batch) + ", max_U)";
+    if (shape->GetDimNum() != 2 || shape->GetDim(0) != out_->B) {
+      const std::string wanted = "of shape (" + std::to_string(out_->B) + ", max_U)";
       return Refuse("targets", wanted, Describe(*shape));
     }
     return Narrow("targets", shape->GetDim(1), &out_->max_u);
@@ -105,7 +105,7 @@ class Tiler {
     return Expect(input, name, {out_->rows, width});
   }
   Tiler& OnePerRow(size_t input, const char* name) { return Expect(input, name, {out_->rows}); }
-  Tiler& OnePerSample(size_t input, const char* name) { return Expect(input, name, {out_->batch}); }
+  Tiler& OnePerSample(size_t input, const char* name) { return Expect(input, name, {out_->B}); }
   Tiler& Params(size_t input) { return Expect(input, "params", {kRnntParamCount}); }
 
   // The attribute form: what the others take in `params`.
@@ -116,9 +116,9 @@ class Tiler {
     const float* clamp = attributes->GetFloat(1);
     const bool* fused_log_softmax = attributes->GetBool(2);
     if (blank == nullptr || clamp == nullptr || fused_log_softmax == nullptr) return Fail();
-    const int64_t vocab = out_->vocab;
-    if (*blank < -vocab || *blank >= vocab) {
-      const std::string end = std::to_string(vocab);
+    const int64_t V = out_->V;
+    if (*blank < -V || *blank >= V) {
+      const std::string end = std::to_string(V);
       return Refuse("blank", "in [-" + end + ", " + end + ")", std::to_string(*blank));
     }
     out_->blank = static_cast<int32_t>(*blank);
@@ -127,7 +127,7 @@ class Tiler {
     return *this;
   }
 
-  // `phases` of rnnt_schedule.h. Those with a lattice wait for all cores, which deadlocks unless
+  // `phases` of rnnt_sizes.h. Those with a lattice wait for all cores, which deadlocks unless
   // all of them run at once.
   ge::graphStatus Launch(int32_t phases) {
     if (!good_) return ge::GRAPH_FAILED;
@@ -146,7 +146,7 @@ class Tiler {
     if ((phases & kRnntLattice) != 0) context_->SetScheduleMode(kAllCoresAtOnce);
     const int32_t cores = static_cast<int32_t>(platform.GetCoreNumAiv());
     return context_->SetBlockDim(
-        static_cast<uint32_t>(RnntBlockCount(*out_, phases, element_bytes_, cores)));
+        static_cast<uint32_t>(RnntCoreCount(*out_, phases, element_bytes_, cores)));
   }
 
  private:

@@ -7,9 +7,9 @@
 
 namespace rnnt {
 
-constexpr int64_t kStateWidth = 5;         // row_max, log_sum, log_occ, post_blank, post_label
+constexpr int64_t kStateWidth = 5;         // row_max, log_sum, occupation, post_blank, post_label
 constexpr int64_t kStatsWidth = 4;         // row_max, log_sum, lp_blank, lp_label
-constexpr int64_t kCoefficientsWidth = 3;  // log_occ, post_blank, post_label
+constexpr int64_t kCoefficientsWidth = 3;  // occupation, post_blank, post_label
 
 }  // namespace rnnt
 

@@ -3,16 +3,16 @@
 // its own.
 //
 // alpha starts from cell (0, 0), beta from the cell (T, U) to which the last blank leads; alpha
-// ends there, so -log P is known from both ends. lattice_state.h has a step's arithmetic; this file
-// has the tasks, and what comes from and goes to the workspace, in blocks of diagonals: the next
-// block is on its way while one is worked on.
+// ends there, so -log P is known from both ends. lattice_step.h has a step's arithmetic; this file
+// has the tasks, and what comes from and goes to the workspace, slab by slab: the next slab
+// is on its way while one is worked on.
 //
 // Diagonals longer than a strip go strip by strip, in the direction in which arcs move between
 // lanes. A strip hands its edge, a block of lanes for each diagonal, to the next one: the `carry`.
 #ifndef MINDSPORE_RNNT_LATTICE_H_
 #define MINDSPORE_RNNT_LATTICE_H_
 
-#include "lattice_state.h"
+#include "lattice_step.h"
 #include "rnnt_workspace.h"
 
 namespace rnnt {
@@ -55,15 +55,16 @@ class Lattice {
   }
 
  private:
-  static constexpr int32_t kSlabLanes = 4096;  // lanes of one array in a block of diagonals
+  // A slab is the diagonals of a strip that are in UB at once.
+  static constexpr int32_t kSlabLanes = 4096;  // lanes of one array of a slab
 
-  // A strip of a sample's diagonals, and the blocks it is worked on in.
-  struct Work {
+  // Alpha or beta on a strip of a sample.
+  struct StripTask {
     Strip strip;
     int64_t diagonals;
     int32_t lanes;  // of the strip, rounded up to whole blocks
-    int32_t block;  // diagonals of a block; divides kRnntScaleGroup
-    int32_t by;     // lanes by which the source of the moving arc is aside
+    int32_t slab;   // diagonals of a slab; divides kRnntScaleGroup
+    int32_t by;     // lanes by which the source of the arc to the next lane is aside
     bool by_frame;  // the blank arc is the one that moves
     bool carry_in, carry_out;
     int64_t carry;             // offset of the carry of diagonal 0
@@ -74,69 +75,69 @@ class Lattice {
   RNNT_FN void RunTask(const Sample& sample) {
     const SampleSpace space(sample);
     const int64_t strips = RnntStrips(sample.Lanes());
-    Work work;
-    work.diagonals = sample.Diagonals();
-    work.by_frame = sample.ByFrame();
-    work.by = kAlpha != work.by_frame ? 1 : -1;
-    work.carry = space.Carry(0) + (kAlpha ? 0 : kBlockLanes);
+    StripTask task;
+    task.diagonals = sample.Diagonals();
+    task.by_frame = sample.ByFrame();
+    task.by = kAlpha != task.by_frame ? 1 : -1;
+    task.carry = space.Carry(0) + (kAlpha ? 0 : kBlockLanes);
     for (int64_t i = 0; i < strips; ++i) {
-      const int64_t s = work.by > 0 ? strips - 1 - i : i;
-      work.strip = space.StripOf(s * kRnntStripLanes);
-      // With frames as lanes, a lane more: T, to which the last blank leads.
-      work.lanes = static_cast<int32_t>(
-          RnntAlignUp(work.strip.lanes + (work.by_frame ? 1 : 0), kBlockLanes));
-      work.block = kRnntScaleGroup;
-      while (work.block * work.lanes > kSlabLanes) work.block /= 2;
-      work.carry_in = i > 0;
-      work.carry_out = i + 1 < strips;
-      if (work.carry_in) {
-        work.neighbour_scales = space.StripOf((s + work.by) * kRnntStripLanes).scales;
+      const int64_t s = task.by > 0 ? strips - 1 - i : i;
+      task.strip = space.StripOf(s * kRnntStripLanes);
+      // With T as lanes, a lane more: T, to which the last blank leads.
+      task.lanes = static_cast<int32_t>(
+          RnntAlignUp(task.strip.lanes + (task.by_frame ? 1 : 0), kBlockLanes));
+      task.slab = kRnntScaleGroup;
+      while (task.slab * task.lanes > kSlabLanes) task.slab /= 2;
+      task.carry_in = i > 0;
+      task.carry_out = i + 1 < strips;
+      if (task.carry_in) {
+        task.neighbour_scales = space.StripOf((s + task.by) * kRnntStripLanes).scales;
         PipeBarrier<PIPE_ALL>();  // what the strip before left in GM is read now
       }
-      state_.Start(work.lanes, i == 0 ? Origin<kAlpha>(sample, work) : -1);
-      RunStrip<kAlpha>(work);
+      state_.Start(task.lanes, i == 0 ? Origin<kAlpha>(sample, task) : -1);
+      RunStrip<kAlpha>(task);
     }
-    SendEnd<kAlpha>(space, work);
+    SendEnd<kAlpha>(space, task);
   }
 
   // The lane of (0, 0) or of (T, U), in the first strip that is worked on.
   template <bool kAlpha>
-  RNNT_FN int32_t Origin(const Sample& sample, const Work& work) {
-    if (work.by_frame) return kAlpha ? 0 : static_cast<int32_t>(sample.T);
-    return kAlpha ? static_cast<int32_t>(sample.U1 - 1 - work.strip.first) : 0;
+  RNNT_FN int32_t Origin(const Sample& sample, const StripTask& task) {
+    if (task.by_frame) return kAlpha ? 0 : static_cast<int32_t>(sample.T);
+    return kAlpha ? static_cast<int32_t>(sample.U1 - 1 - task.strip.first) : 0;
   }
 
   template <bool kAlpha>
-  RNNT_FN void RunStrip(const Work& work) {
-    const int64_t blocks = (work.diagonals + work.block - 1) / work.block;
-    LoadBlock(work, kAlpha ? 0 : (blocks - 1) * work.block);
-    for (int64_t i = 0; i < blocks; ++i) {
-      const int64_t first = (kAlpha ? i : blocks - 1 - i) * work.block, end = first + work.block;
+  RNNT_FN void RunStrip(const StripTask& task) {
+    const int64_t slabs = (task.diagonals + task.slab - 1) / task.slab;
+    LoadSlab(task, kAlpha ? 0 : (slabs - 1) * task.slab);
+    for (int64_t i = 0; i < slabs; ++i) {
+      const int64_t first = (kAlpha ? i : slabs - 1 - i) * task.slab, end = first + task.slab;
       LocalTensor<float> lp = lp_queue_.DeQue<float>();
-      if (i + 1 < blocks) LoadBlock(work, kAlpha ? end : first - work.block);
+      if (i + 1 < slabs) LoadSlab(task, kAlpha ? end : first - task.slab);
       const int64_t entered = kAlpha ? first : end, left = kAlpha ? end : first;
       if (i == 0 || entered % kRnntScaleGroup == 0)
-        SendScale<kAlpha>(work, first / kRnntScaleGroup);
-      RunBlock<kAlpha>(work, first, lp);
+        SendScale<kAlpha>(task, first / kRnntScaleGroup);
+      RunSlab<kAlpha>(task, first, lp);
       lp_queue_.FreeTensor(lp);
-      if (i + 1 < blocks && left % kRnntScaleGroup == 0) state_.Renormalise();
+      if (i + 1 < slabs && left % kRnntScaleGroup == 0) state_.Renormalise();
     }
   }
 
-  RNNT_FN int32_t Rows(const Work& work, int64_t first) {
-    return static_cast<int32_t>(RnntMin(work.block, work.diagonals - first));
+  RNNT_FN int32_t Rows(const StripTask& task, int64_t first) {
+    return static_cast<int32_t>(RnntMin(task.slab, task.diagonals - first));
   }
 
-  // lp_blank, then lp_label, of a block of diagonals; rows are filled up with impossible lanes.
-  RNNT_FN void LoadBlock(const Work& work, int64_t first) {
-    const int64_t W = work.strip.lanes;
-    const DataCopyExtParams copy(static_cast<uint16_t>(Rows(work, first)),
+  // lp_blank, then lp_label, of a slab; rows are filled up with lanes of log 0.
+  RNNT_FN void LoadSlab(const StripTask& task, int64_t first) {
+    const int64_t W = task.strip.lanes;
+    const DataCopyExtParams copy(static_cast<uint16_t>(Rows(task, first)),
                                  static_cast<uint32_t>(W * sizeof(float)),
                                  static_cast<uint32_t>((kStatCount - 1) * W * sizeof(float)), 0, 0);
-    const DataCopyPadExtParams<float> padding(true, 0, static_cast<uint8_t>(work.lanes - W),
-                                              kImpossible);
+    const DataCopyPadExtParams<float> padding(true, 0, static_cast<uint8_t>(task.lanes - W),
+                                              kLogZero);
     const LocalTensor<float> lp = lp_queue_.AllocTensor<float>();
-    const int64_t at = work.strip.stats + first * kStatCount * W;
+    const int64_t at = task.strip.stats + first * kStatCount * W;
     DataCopyPad(lp, workspace_[static_cast<uint64_t>(at + kLpBlank * W)], copy, padding);
     DataCopyPad(lp[kSlabLanes], workspace_[static_cast<uint64_t>(at + kLpLabel * W)], copy,
                 padding);
@@ -144,59 +145,59 @@ class Lattice {
   }
 
   template <bool kAlpha>
-  RNNT_FN void RunBlock(const Work& work, int64_t first, const LocalTensor<float>& lp) {
-    const int32_t rows = Rows(work, first);
+  RNNT_FN void RunSlab(const StripTask& task, int64_t first, const LocalTensor<float>& lp) {
+    const int32_t rows = Rows(task, first);
     LocalTensor<float> carry_in, carry_out;
-    if (work.carry_in) carry_in = ReceiveCarry<kAlpha>(work, first, rows);
-    if (work.carry_out) carry_out = carry_out_queue_.AllocTensor<float>();
+    if (task.carry_in) carry_in = ReceiveCarry<kAlpha>(task, first, rows);
+    if (task.carry_out) carry_out = carry_out_queue_.AllocTensor<float>();
     const LocalTensor<float> out = out_queue_.AllocTensor<float>();
     for (int32_t i = 0; i < rows; ++i) {
-      const int32_t r = kAlpha ? i : rows - 1 - i, at = r * work.lanes;
-      if (work.carry_in) SetGuard<kAlpha>(work, carry_in[r * kBlockLanes]);
+      const int32_t r = kAlpha ? i : rows - 1 - i, at = r * task.lanes;
+      if (task.carry_in) SetGuard<kAlpha>(task, carry_in[r * kBlockLanes]);
       const LocalTensor<float> blank = lp[at], label = lp[kSlabLanes + at];
-      const LocalTensor<float>& still = work.by_frame ? label : blank;
-      const LocalTensor<float>& moving = work.by_frame ? blank : label;
-      if (kAlpha) state_.AlphaArcs(still, moving, out[at]);
+      const LocalTensor<float>& same_lane = task.by_frame ? label : blank;
+      const LocalTensor<float>& next_lane = task.by_frame ? blank : label;
+      if (kAlpha) state_.AlphaArcs(same_lane, next_lane, out[at]);
       Fence();
-      if (work.carry_out) CopyEdge<kAlpha>(work, carry_out[r * kBlockLanes]);
+      if (task.carry_out) CopyEdge<kAlpha>(task, carry_out[r * kBlockLanes]);
       if (kAlpha) {
-        state_.AlphaSum(work.by);
+        state_.AlphaSum(task.by);
       } else {
         const LocalTensor<float> out_blank = out[at], out_label = out[kSlabLanes + at];
-        state_.BetaArcs(still, moving, work.by, work.by_frame ? out_label : out_blank,
-                        work.by_frame ? out_blank : out_label);
+        state_.BetaArcs(same_lane, next_lane, task.by, task.by_frame ? out_label : out_blank,
+                        task.by_frame ? out_blank : out_label);
       }
     }
-    if (work.carry_in) carry_in_queue_.FreeTensor(carry_in);
-    if (work.carry_out) SendCarry(work, first, rows, carry_out);
-    SendBlock<kAlpha>(work, first, rows, out);
+    if (task.carry_in) carry_in_queue_.FreeTensor(carry_in);
+    if (task.carry_out) SendCarry(task, first, rows, carry_out);
+    SendSlab<kAlpha>(task, first, rows, out);
   }
 
   template <bool kAlpha>
-  RNNT_FN void SetGuard(const Work& work, const LocalTensor<float>& carry) {
-    Adds(kAlpha ? state_.MovedGuard(work.by) : state_.StateGuard(work.by), carry, 0.0f,
+  RNNT_FN void SetGuard(const StripTask& task, const LocalTensor<float>& carry) {
+    Adds(kAlpha ? state_.MovedGuard(task.by) : state_.StateGuard(task.by), carry, 0.0f,
          kBlockLanes);
   }
   template <bool kAlpha>
-  RNNT_FN void CopyEdge(const Work& work, const LocalTensor<float>& carry) {
-    Adds(carry, kAlpha ? state_.MovedEdge(work.by) : state_.StateEdge(work.by), 0.0f, kBlockLanes);
+  RNNT_FN void CopyEdge(const StripTask& task, const LocalTensor<float>& carry) {
+    Adds(carry, kAlpha ? state_.MovedEdge(task.by) : state_.StateEdge(task.by), 0.0f, kBlockLanes);
   }
 
-  // alpha of a block of diagonals, or the two arcs of beta, blank first.
+  // alpha of a slab, or the two arcs of beta, blank first.
   template <bool kAlpha>
-  RNNT_FN void SendBlock(const Work& work, int64_t first, int32_t rows,
-                         const LocalTensor<float>& rows_out) {
+  RNNT_FN void SendSlab(const StripTask& task, int64_t first, int32_t rows,
+                        const LocalTensor<float>& rows_out) {
     out_queue_.EnQue(rows_out);
     LocalTensor<float> out = out_queue_.DeQue<float>();
-    const int64_t W = work.strip.lanes;
+    const int64_t W = task.strip.lanes;
     const uint32_t bytes = static_cast<uint32_t>(W * sizeof(float));
     const uint32_t ub_gap =
-        static_cast<uint32_t>((work.lanes - RnntAlignUp(W, kBlockLanes)) / kBlockLanes);
+        static_cast<uint32_t>((task.lanes - RnntAlignUp(W, kBlockLanes)) / kBlockLanes);
     const DataCopyExtParams copy(static_cast<uint16_t>(rows), bytes, ub_gap, kAlpha ? 0 : bytes, 0);
     if (kAlpha) {
-      DataCopyPad(workspace_[static_cast<uint64_t>(work.strip.alpha + first * W)], out, copy);
+      DataCopyPad(workspace_[static_cast<uint64_t>(task.strip.alpha + first * W)], out, copy);
     } else {
-      const uint64_t at = static_cast<uint64_t>(work.strip.arcs + first * 2 * W);
+      const uint64_t at = static_cast<uint64_t>(task.strip.arcs + first * 2 * W);
       DataCopyPad(workspace_[at], out, copy);
       DataCopyPad(workspace_[at + static_cast<uint64_t>(W)], out[kSlabLanes], copy);
     }
@@ -204,8 +205,8 @@ class Lattice {
   }
 
   template <bool kAlpha>
-  RNNT_FN void SendScale(const Work& work, int64_t group) {
-    const int64_t at = work.strip.scales + group * kRnntScaleFloats + (kAlpha ? 0 : kBlockLanes);
+  RNNT_FN void SendScale(const StripTask& task, int64_t group) {
+    const int64_t at = task.strip.scales + group * kRnntScaleFloats + (kAlpha ? 0 : kBlockLanes);
     const LocalTensor<float> scale = small_queue_.AllocTensor<float>();
     Adds(scale, state_.scale(), 0.0f, kBlockLanes);
     SendSmall(at, scale, kBlockLanes);
@@ -214,16 +215,16 @@ class Lattice {
   // log P and its scale. The last state of alpha on lanes w = U - u has it in lane 0; else it is
   // the only possible value.
   template <bool kAlpha>
-  RNNT_FN void SendEnd(const SampleSpace& space, const Work& work) {
+  RNNT_FN void SendEnd(const SampleSpace& space, const StripTask& task) {
     const LocalTensor<float> end = small_queue_.AllocTensor<float>();
-    if (kAlpha && !work.by_frame) {
+    if (kAlpha && !task.by_frame) {
       Adds(end, state_.state(), 0.0f, kBlockLanes);
     } else {
       state_.FindLargest();
       Adds(end, state_.largest(), 0.0f, kBlockLanes);
     }
     Adds(end[kBlockLanes], state_.scale(), 0.0f, kBlockLanes);
-    SendSmall(space.Header(kAlpha ? kAlphaEnd : kBetaEnd), end, 2 * kBlockLanes);
+    SendSmall(space.Header(kAlpha ? kLogPAlpha : kLogPBeta), end, 2 * kBlockLanes);
   }
 
   RNNT_FN void SendSmall(int64_t at, const LocalTensor<float>& values, uint32_t count) {
@@ -235,14 +236,14 @@ class Lattice {
 
   // The edge of the strip before, relative to this strip's scale.
   template <bool kAlpha>
-  RNNT_FN LocalTensor<float> ReceiveCarry(const Work& work, int64_t first, int32_t rows) {
+  RNNT_FN LocalTensor<float> ReceiveCarry(const StripTask& task, int64_t first, int32_t rows) {
     LocalTensor<float> carry = carry_in_queue_.AllocTensor<float>();
     const LocalTensor<float> step = carry[kRnntScaleGroup * kBlockLanes];
-    DataCopyPad(carry, workspace_[static_cast<uint64_t>(work.carry + first * kRnntCarryFloats)],
+    DataCopyPad(carry, workspace_[static_cast<uint64_t>(task.carry + first * kRnntCarryFloats)],
                 DataCopyExtParams(static_cast<uint16_t>(rows), kBlockBytes,
                                   kRnntCarryFloats * sizeof(float) - kBlockBytes, 0, 0),
                 DataCopyPadExtParams<float>(false, 0, 0, 0.0f));
-    const int64_t scale = work.neighbour_scales + first / kRnntScaleGroup * kRnntScaleFloats +
+    const int64_t scale = task.neighbour_scales + first / kRnntScaleGroup * kRnntScaleFloats +
                           (kAlpha ? 0 : kBlockLanes);
     DataCopy(step, workspace_[static_cast<uint64_t>(scale)], kBlockLanes);
     carry_in_queue_.EnQue(carry);
@@ -255,11 +256,11 @@ class Lattice {
     return carry;
   }
 
-  RNNT_FN void SendCarry(const Work& work, int64_t first, int32_t rows,
+  RNNT_FN void SendCarry(const StripTask& task, int64_t first, int32_t rows,
                          const LocalTensor<float>& edge) {
     carry_out_queue_.EnQue(edge);
     LocalTensor<float> out = carry_out_queue_.DeQue<float>();
-    DataCopyPad(workspace_[static_cast<uint64_t>(work.carry + first * kRnntCarryFloats)], out,
+    DataCopyPad(workspace_[static_cast<uint64_t>(task.carry + first * kRnntCarryFloats)], out,
                 DataCopyExtParams(static_cast<uint16_t>(rows), kBlockBytes, 0,
                                   kRnntCarryFloats * sizeof(float) - kBlockBytes, 0));
     carry_out_queue_.FreeTensor(out);
@@ -267,7 +268,7 @@ class Lattice {
 
   Batch* batch_;
   GlobalTensor<float> workspace_;
-  LatticeState state_;
+  LatticeStep state_;
   TQue<TPosition::VECIN, 1> lp_queue_, carry_in_queue_;
   TQue<TPosition::VECOUT, 1> out_queue_, small_queue_, carry_out_queue_;
 };

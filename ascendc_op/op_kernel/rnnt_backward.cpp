@@ -12,6 +12,6 @@ extern "C" __global__ __aicore__ void rnnt_backward(GM_ADDR logits, GM_ADDR targ
   GET_TILING_DATA_WITH_STRUCT(RnntTiling, data, tiling);
   AscendC::TPipe pipe;
   const rnnt::Problem problem = {
-      data, rnnt::OptionsOf(params, data.vocab), logits, targets, logit_lengths, target_lengths};
+      data, rnnt::OptionsOf(params, data.V), logits, targets, logit_lengths, target_lengths};
   rnnt::RunBackward<DTYPE_LOGITS>(&pipe, problem, state, dloss, dlogits);
 }

@@ -24,22 +24,21 @@ struct Sample {
   RNNT_FN int64_t Cells() const { return valid ? T * U1 : 0; }
 };
 
-// Lengths come to UB a chunk at a time; nothing reads GM by scalar.
+// Lengths come to UB kLengthsAtOnce at a time; nothing reads GM by scalar.
 class Batch {
  public:
   RNNT_FN void Init(const RnntTiling& tiling, GM_ADDR logit_lengths, GM_ADDR target_lengths,
                     bool usable) {
     tiling_ = tiling;
     usable_ = usable;
-    logit_lengths_.SetGlobalBuffer(reinterpret_cast<__gm__ int32_t*>(logit_lengths), tiling.batch);
-    target_lengths_.SetGlobalBuffer(reinterpret_cast<__gm__ int32_t*>(target_lengths),
-                                    tiling.batch);
+    logit_lengths_.SetGlobalBuffer(reinterpret_cast<__gm__ int32_t*>(logit_lengths), tiling.B);
+    target_lengths_.SetGlobalBuffer(reinterpret_cast<__gm__ int32_t*>(target_lengths), tiling.B);
   }
 
   // A new plan of UB begins: what was loaded is lost.
   RNNT_FN void Plan(TPipe* pipe) {
-    pipe->InitBuffer(buffer_, 2 * kChunk * sizeof(int32_t));
-    chunk_ = -1;
+    pipe->InitBuffer(buffer_, 2 * kLengthsAtOnce * sizeof(int32_t));
+    loaded_ = -1;
   }
 
   // Counts the cells of all samples, and whether packed lengths add up to the rows there are; if
@@ -67,14 +66,15 @@ class Batch {
   // Steps to the next sample, whatever it is worth; false behind the last.
   RNNT_FN bool Next(Sample* sample) {
     const int64_t b = sample->index + 1;
-    if (b >= tiling_.batch) return false;
+    if (b >= tiling_.B) return false;
     const int64_t row_base = sample->row_base + sample->row_count;
     const int64_t workspace =
         sample->workspace + (sample->valid ? RnntSampleFloats(sample->T, sample->U1) : 0);
-    Load(b / kChunk);
+    Load(b / kLengthsAtOnce);
     const LocalTensor<int32_t> lengths = buffer_.Get<int32_t>();
-    const int64_t T = lengths.GetValue(static_cast<uint32_t>(b % kChunk));
-    const int64_t U1 = int64_t{lengths.GetValue(static_cast<uint32_t>(kChunk + b % kChunk))} + 1;
+    const int64_t T = lengths.GetValue(static_cast<uint32_t>(b % kLengthsAtOnce));
+    const int64_t U1 =
+        int64_t{lengths.GetValue(static_cast<uint32_t>(kLengthsAtOnce + b % kLengthsAtOnce))} + 1;
     sample->index = b;
     sample->T = T;
     sample->U1 = U1;
@@ -97,26 +97,26 @@ class Batch {
   RNNT_FN const RnntTiling& tiling() const { return tiling_; }
 
  private:
-  static constexpr int32_t kChunk = 512;
+  static constexpr int32_t kLengthsAtOnce = 512;
 
-  RNNT_FN void Load(int64_t chunk) {
-    if (chunk == chunk_) return;
-    chunk_ = chunk;
-    const int64_t first = chunk * kChunk;
-    const int64_t count = RnntMin(kChunk, tiling_.batch - first);
+  RNNT_FN void Load(int64_t part) {
+    if (part == loaded_) return;
+    loaded_ = part;
+    const int64_t first = part * kLengthsAtOnce;
+    const int64_t count = RnntMin(kLengthsAtOnce, tiling_.B - first);
     const DataCopyExtParams copy(1, static_cast<uint32_t>(count * sizeof(int32_t)), 0, 0, 0);
     const DataCopyPadExtParams<int32_t> no_padding(false, 0, 0, 0);
     const LocalTensor<int32_t> lengths = buffer_.Get<int32_t>();
     Order<HardEvent::S_MTE2>();
     DataCopyPad(lengths, logit_lengths_[first], copy, no_padding);
-    DataCopyPad(lengths[kChunk], target_lengths_[first], copy, no_padding);
+    DataCopyPad(lengths[kLengthsAtOnce], target_lengths_[first], copy, no_padding);
     Order<HardEvent::MTE2_S>();
   }
 
   RnntTiling tiling_;
   GlobalTensor<int32_t> logit_lengths_, target_lengths_;
   TBuf<TPosition::VECIN> buffer_;
-  int64_t chunk_ = -1;
+  int64_t loaded_ = -1;  // which part of the lengths is in UB
   int64_t total_cells_ = 0;
   bool usable_ = true;
   bool adds_up_ = true;

@@ -4,6 +4,7 @@
 #ifndef MINDSPORE_RNNT_RNNT_CHUNK_KERNEL_H_
 #define MINDSPORE_RNNT_RNNT_CHUNK_KERNEL_H_
 
+#include "rnnt_chunk_state.h"
 #include "rnnt_kernel.h"
 
 namespace rnnt {
@@ -57,8 +58,8 @@ class StatsFromTensor {
       // Whoever computed the statistics may write log 0 as -inf. No label follows the last one.
       const LocalTensor<float> blank = stats[kLpBlank * kMaxRows],
                                label = stats[kLpLabel * kMaxRows];
-      Maxs(blank, blank, kImpossible, tile.count);
-      Maxs(label, label, kImpossible, tile.count);
+      Maxs(blank, blank, kLogZero, tile.count);
+      Maxs(label, label, kLogZero, tile.count);
       Fence();
       CloseLastRow(tile, label);
       sink_->End(tile, stats);
@@ -70,7 +71,7 @@ class StatsFromTensor {
   RNNT_FN void CloseLastRow(const Tile& tile, const LocalTensor<float>& label) {
     if (tile.u != tile.sample.U1 - 1) return;
     LaneMask first(0);
-    Duplicate(label, kImpossible, first.bits, 1, 1, 8);
+    Duplicate(label, kLogZero, first.bits, 1, 1, 8);
     Fence();
   }
 
@@ -95,12 +96,10 @@ RNNT_FN void RunLattice(TPipe* pipe, const Problem& problem, GM_ADDR stats, GM_A
   }
   RunLatticePhase(pipe, &batch, workspace);
 
-  batch.Plan(pipe);
-  LatticeCoefficients lattice;
-  lattice.Init(pipe, problem.options, workspace);
-  lattice.judge().WriteLosses(&batch, loss);
+  StateFromLattice state;
+  WriteLosses(pipe, problem, &batch, workspace, loss, &state);
   StateWriter writer;
-  writer.Init(pipe, &batch, &lattice, kOccupation, coefficients);
+  writer.Init(pipe, &batch, &state, kOccupation, coefficients);
   writer.Run();
 }
 
@@ -111,10 +110,10 @@ RNNT_FN void RunRowGrad(TPipe* pipe, const RnntTiling& tiling, const Options& op
                         GM_ADDR row_dloss, GM_ADDR dlogits) {
   ChunkRows rows;
   rows.Init(pipe, tiling, row_labels);
-  ChunkCoefficients chunk;
-  chunk.Init(pipe, tiling, stats, coefficients, row_dloss);
-  RowGrad<T, ChunkRows, ChunkCoefficients> row_grad;
-  row_grad.Init(pipe, &rows, options, &chunk, logits, nullptr, dlogits);
+  StateFromChunk state;
+  state.Init(pipe, tiling, stats, coefficients, row_dloss);
+  RowGrad<T, ChunkRows, StateFromChunk> row_grad;
+  row_grad.Init(pipe, &rows, options, &state, logits, nullptr, dlogits);
   row_grad.Run();
 }
 

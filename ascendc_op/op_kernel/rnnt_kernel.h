@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The phases in order, as the operators compose them. Every core runs all of it; nobody returns
-// before a SyncAll.
+// The phases in order, as the operators compose them. Every core runs all of it: none may
+// return before a SyncAll.
 //
 //   row_stats   | SyncAll |   lattice   | SyncAll |   losses, and row_grad or the state
 //
@@ -52,8 +52,19 @@ RNNT_FN void RunLatticePhase(TPipe* pipe, Batch* batch, GM_ADDR workspace) {
   SyncAll<true>();
 }
 
+// A new plan of UB, with what the lattice left: the losses are written, `state` gives the rest.
+RNNT_FN void WriteLosses(TPipe* pipe, const Problem& problem, Batch* batch, GM_ADDR workspace,
+                         GM_ADDR loss, StateFromLattice* state) {
+  batch->Plan(pipe);
+  state->Init(pipe, problem.options, workspace);
+  state->outcomes().WriteLosses(batch, loss);
+}
+
+// What RnntFused and RnntForward have in common: row_stats, lattice, losses.
 template <typename T>
-RNNT_FN void StatsAndLattice(TPipe* pipe, const Problem& problem, Batch* batch, GM_ADDR workspace) {
+RNNT_FN void RunLosses(TPipe* pipe, const Problem& problem, Batch* batch, GM_ADDR workspace,
+                       GM_ADDR loss, StateFromLattice* state) {
+  Measure(pipe, problem, batch);
   {
     batch->Plan(pipe);
     BatchRows rows;
@@ -66,6 +77,7 @@ RNNT_FN void StatsAndLattice(TPipe* pipe, const Problem& problem, Batch* batch, 
     row_stats.Run();
   }
   RunLatticePhase(pipe, batch, workspace);
+  WriteLosses(pipe, problem, batch, workspace, loss, state);
 }
 
 // RnntLossFused, RnntFused: loss and gradient.
@@ -73,17 +85,12 @@ template <typename T>
 RNNT_FN void RunFused(TPipe* pipe, const Problem& problem, GM_ADDR loss, GM_ADDR grad,
                       GM_ADDR workspace) {
   Batch batch;
-  Measure(pipe, problem, &batch);
-  StatsAndLattice<T>(pipe, problem, &batch, workspace);
-
-  batch.Plan(pipe);
-  LatticeCoefficients coefficients;
-  coefficients.Init(pipe, problem.options, workspace);
-  coefficients.judge().WriteLosses(&batch, loss);
+  StateFromLattice state_of_rows;
+  RunLosses<T>(pipe, problem, &batch, workspace, loss, &state_of_rows);
   BatchRows rows;
   rows.Init(pipe, &batch, problem.targets);
-  RowGrad<T, BatchRows, LatticeCoefficients> row_grad;
-  row_grad.Init(pipe, &rows, problem.options, &coefficients, problem.logits, nullptr, grad);
+  RowGrad<T, BatchRows, StateFromLattice> row_grad;
+  row_grad.Init(pipe, &rows, problem.options, &state_of_rows, problem.logits, nullptr, grad);
   row_grad.Run();
 }
 
@@ -92,15 +99,10 @@ template <typename T>
 RNNT_FN void RunForward(TPipe* pipe, const Problem& problem, GM_ADDR loss, GM_ADDR state,
                         GM_ADDR workspace) {
   Batch batch;
-  Measure(pipe, problem, &batch);
-  StatsAndLattice<T>(pipe, problem, &batch, workspace);
-
-  batch.Plan(pipe);
-  LatticeCoefficients coefficients;
-  coefficients.Init(pipe, problem.options, workspace);
-  coefficients.judge().WriteLosses(&batch, loss);
+  StateFromLattice state_of_rows;
+  RunLosses<T>(pipe, problem, &batch, workspace, loss, &state_of_rows);
   StateWriter writer;
-  writer.Init(pipe, &batch, &coefficients, kCoefRowMax, state);
+  writer.Init(pipe, &batch, &state_of_rows, kStateRowMax, state);
   writer.Run();
 }
 
@@ -112,12 +114,12 @@ RNNT_FN void RunBackward(TPipe* pipe, const Problem& problem, GM_ADDR state, GM_
   Measure(pipe, problem, &batch);
 
   batch.Plan(pipe);
-  StateCoefficients coefficients;
-  coefficients.Init(pipe, problem.tiling, state);
+  StateFromTensor state_of_rows;
+  state_of_rows.Init(pipe, problem.tiling, state);
   BatchRows rows;
   rows.Init(pipe, &batch, problem.targets);
-  RowGrad<T, BatchRows, StateCoefficients> row_grad;
-  row_grad.Init(pipe, &rows, problem.options, &coefficients, problem.logits, dloss, dlogits);
+  RowGrad<T, BatchRows, StateFromTensor> row_grad;
+  row_grad.Init(pipe, &rows, problem.options, &state_of_rows, problem.logits, dloss, dlogits);
   row_grad.Run();
 }
 

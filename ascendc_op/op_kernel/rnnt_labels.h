@@ -18,7 +18,7 @@ class Labels {
   RNNT_FN void InitBatch(TPipe* pipe, const RnntTiling& tiling, GM_ADDR targets) {
     max_u_ = tiling.max_u;
     by_row_ = false;
-    Init(pipe, int64_t{tiling.batch} * tiling.max_u, targets);
+    Init(pipe, int64_t{tiling.B} * tiling.max_u, targets);
   }
 
   // row_labels (n,): one for each row, in the order of the rows.
@@ -69,18 +69,18 @@ class Labels {
   }
 
   // Label of row i as a scalar; -1: none, or none that could be used.
-  RNNT_FN int64_t ScalarAt(const Tile& tile, int32_t i, int64_t vocab) {
+  RNNT_FN int64_t ScalarAt(const Tile& tile, int32_t i, int64_t V) {
     if (!by_row_ && tile.u - i == tile.sample.U1 - 1) return -1;
     const int32_t label =
         current_.GetValue(static_cast<uint32_t>(by_row_ ? i : tile.count - 1 - i));
-    return label >= 0 && label < vocab ? label : -1;
+    return label >= 0 && label < V ? label : -1;
   }
 
   RNNT_FN void Release() { queue_.FreeTensor(current_); }
 
   // For the tile received: where Gather finds each row's label entry, and what to add to its
   // log-prob.
-  RNNT_FN void Prepare(const Tile& tile, int64_t vocab) {
+  RNNT_FN void Prepare(const Tile& tile, int64_t V) {
     const int32_t n = tile.count;
     const LocalTensor<int32_t> label = Table(kLabel), entry = Table(kEntry);
     const LocalTensor<float> penalty = Penalty();
@@ -97,11 +97,11 @@ class Labels {
     Cast(penalty, label, RoundMode::CAST_NONE, static_cast<uint32_t>(n));
     Maxs(entry, label, int32_t{0}, n);
     Fence();
-    if (by_row_) PenaliseWrongLabels(vocab, n);
+    if (by_row_) PenaliseWrongLabels(V, n);
     Mins(penalty, penalty, 0.0f, n);
-    Mins(entry, entry, static_cast<int32_t>(vocab - 1), n);
+    Mins(entry, entry, static_cast<int32_t>(V - 1), n);
     Fence();
-    Muls(penalty, penalty, -kImpossible, n);
+    Muls(penalty, penalty, -kLogZero, n);
     Muls(entry, entry, kWordBytes, n);
     Fence();
     if (by_row_) Add(penalty, penalty, Wrong(), n);
@@ -110,11 +110,11 @@ class Labels {
   }
 
   RNNT_FN LocalTensor<uint32_t> EntryOffsets() { return Table(kEntry).ReinterpretCast<uint32_t>(); }
-  // 0, or at most kImpossible for a row without a label arc.
+  // 0, or at most kLogZero for a row without a label arc.
   RNNT_FN LocalTensor<float> Penalty() { return Table(kPenalty).ReinterpretCast<float>(); }
 
-  // found[0] > 0: a label of the sample is outside [0, vocab); found[8] > 0: one is blank.
-  RNNT_FN void Check(const Sample& sample, int64_t vocab, int64_t blank,
+  // found[0] > 0: a label of the sample is outside [0, V); found[8] > 0: one is blank.
+  RNNT_FN void Check(const Sample& sample, int64_t V, int64_t blank,
                      const LocalTensor<float>& found) {
     const LocalTensor<float> bad = Table(kOrder).ReinterpretCast<float>();
     const LocalTensor<float> other = Table(kLabel).ReinterpretCast<float>();
@@ -142,7 +142,7 @@ class Labels {
       Fence();
       Maxs(value, work, 0.0f, n);
       Fence();
-      Mins(value, value, static_cast<float>(vocab - 1), n);
+      Mins(value, value, static_cast<float>(V - 1), n);
       Fence();
       Sub(value, value, work, n);
       Fence();
@@ -202,13 +202,13 @@ class Labels {
                 DataCopyPadExtParams<int32_t>(true, 0, static_cast<uint8_t>(padding), -1));
   }
 
-  // A label outside [-1, vocab) makes its log-prob +inf, and so its sample NaN: a chunk has no
+  // A label outside [-1, V) makes its log-prob +inf, and so its sample NaN: a chunk has no
   // other way to say it. `Penalty` holds the labels; `Wrong` becomes 0 or +inf.
-  RNNT_FN void PenaliseWrongLabels(int64_t vocab, int32_t n) {
+  RNNT_FN void PenaliseWrongLabels(int64_t V, int32_t n) {
     const LocalTensor<float> label = Penalty(), wrong = Wrong();
     Maxs(wrong, label, -1.0f, n);
     Fence();
-    Mins(wrong, wrong, static_cast<float>(vocab - 1), n);
+    Mins(wrong, wrong, static_cast<float>(V - 1), n);
     Fence();
     Sub(wrong, wrong, label, n);
     Fence();

@@ -11,7 +11,7 @@ extern "C" __global__ __aicore__ void rnnt_lattice(GM_ADDR stats, GM_ADDR logit_
   GET_TILING_DATA_WITH_STRUCT(RnntTiling, data, tiling);
   AscendC::TPipe pipe;
   rnnt::Problem problem = {
-      data, rnnt::OptionsOf(params, data.vocab), nullptr, nullptr, logit_lengths, target_lengths};
+      data, rnnt::OptionsOf(params, data.V), nullptr, nullptr, logit_lengths, target_lengths};
   problem.options.blank = 0;  // the statistics know which class was blank
   rnnt::RunLattice(&pipe, problem, stats, loss, coefficients, AscendC::GetUserWorkspace(workspace));
 }

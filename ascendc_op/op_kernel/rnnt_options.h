@@ -16,20 +16,20 @@ struct Options {
   bool zero_infinity;
 };
 
-RNNT_FN int64_t WrapBlank(int64_t blank, int64_t vocab) {
-  if (blank < 0) blank += vocab;
-  return blank >= 0 && blank < vocab ? blank : -1;
+RNNT_FN int64_t WrapBlank(int64_t blank, int64_t V) {
+  if (blank < 0) blank += V;
+  return blank >= 0 && blank < V ? blank : -1;
 }
 
 // Values that no integer could stand for give a blank that no sample has.
-RNNT_FN Options OptionsOf(GM_ADDR params, int64_t vocab) {
+RNNT_FN Options OptionsOf(GM_ADDR params, int64_t V) {
   GlobalTensor<float> p;
   p.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(params), kRnntParamCount);
   const float blank = p.GetValue(kRnntParamBlank);
-  const float limit = static_cast<float>(vocab);
+  const float limit = static_cast<float>(V);
   const bool usable = blank >= -limit && blank < limit;
   Options options;
-  options.blank = usable ? WrapBlank(static_cast<int64_t>(blank), vocab) : -1;
+  options.blank = usable ? WrapBlank(static_cast<int64_t>(blank), V) : -1;
   options.clamp = p.GetValue(kRnntParamClamp);
   options.label_weight = 1.0f + p.GetValue(kRnntParamFastEmitLambda);
   options.fused_log_softmax = p.GetValue(kRnntParamFusedLogSoftmax) != 0.0f;
@@ -39,7 +39,7 @@ RNNT_FN Options OptionsOf(GM_ADDR params, int64_t vocab) {
 
 RNNT_FN Options OptionsOf(const RnntTiling& tiling) {
   Options options;
-  options.blank = WrapBlank(tiling.blank, tiling.vocab);
+  options.blank = WrapBlank(tiling.blank, tiling.V);
   options.clamp = tiling.clamp;
   options.label_weight = 1.0f;
   options.fused_log_softmax = tiling.fused_log_softmax != 0;

@@ -60,8 +60,8 @@ class StatsToWorkspace {
   RNNT_FN void Init(TPipe* pipe, GM_ADDR workspace) {
     workspace_.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(workspace));
     pipe->InitBuffer(queue_, 2, kStatCount * kMaxRows * sizeof(float));
-    pipe->InitBuffer(impossible_buffer_, 2 * kRnntStripLanes * sizeof(float));
-    Duplicate(impossible_buffer_.Get<float>(), kImpossible, 2 * kRnntStripLanes);
+    pipe->InitBuffer(log_zero_buffer_, 2 * kRnntStripLanes * sizeof(float));
+    Duplicate(log_zero_buffer_.Get<float>(), kLogZero, 2 * kRnntStripLanes);
     Order<HardEvent::V_MTE3>();
   }
 
@@ -84,7 +84,7 @@ class StatsToWorkspace {
     while (batch->Next(&sample)) {
       if (!sample.valid || sample.index % GetBlockNum() != GetBlockIdx()) continue;
       const LocalTensor<float> found = Begin();
-      labels->Check(sample, batch->tiling().vocab, blank, found);
+      labels->Check(sample, batch->tiling().V, blank, found);
       Header(sample, found);
     }
   }
@@ -137,7 +137,7 @@ class StatsToWorkspace {
       const Strip strip = space.StripOf(begin);
       const int64_t n = RnntMin(end, strip.first + strip.lanes) - begin;
       const int64_t row = (tile.diagonal * kStatCount + kLpBlank) * strip.lanes;
-      Copy(strip.stats + row + begin - strip.first, impossible_buffer_.Get<float>(), 2,
+      Copy(strip.stats + row + begin - strip.first, log_zero_buffer_.Get<float>(), 2,
            RnntAlignUp(n, kBlockLanes), n, strip.lanes);
       begin += n;
     }
@@ -145,7 +145,7 @@ class StatsToWorkspace {
 
   GlobalTensor<float> workspace_;
   TQue<TPosition::VECOUT, 1> queue_;
-  TBuf<TPosition::VECOUT> impossible_buffer_;
+  TBuf<TPosition::VECOUT> log_zero_buffer_;
 };
 
 class StatsToTensor {

@@ -23,15 +23,15 @@ struct RowFormat {
     return static_cast<uint32_t>(piece.columns * sizeof(T));
   }
   // Between the end of a piece's row and the start of the next one, in GM and in UB.
-  static RNNT_FN uint32_t GmGap(const Piece& piece, int64_t vocab) {
+  static RNNT_FN uint32_t GmGap(const Piece& piece, int64_t V) {
     if (piece.rows == 1) return 0;
-    return static_cast<uint32_t>((piece.tile.row_step * vocab - piece.columns) * sizeof(T));
+    return static_cast<uint32_t>((piece.tile.row_step * V - piece.columns) * sizeof(T));
   }
   static RNNT_FN uint32_t UbGap(const Piece& piece, int32_t pitch) {
     return static_cast<uint32_t>((pitch - Words(piece)) / kBlockWords);
   }
-  static RNNT_FN uint64_t At(const Piece& piece, int64_t vocab) {
-    return static_cast<uint64_t>(piece.FirstRow() * vocab + piece.column);
+  static RNNT_FN uint64_t At(const Piece& piece, int64_t V) {
+    return static_cast<uint64_t>(piece.FirstRow() * V + piece.column);
   }
 };
 
@@ -39,18 +39,18 @@ template <typename T>
 class RowReader {
  public:
   RNNT_FN void Init(TPipe* pipe, const RnntTiling& tiling, int32_t tile_lanes, GM_ADDR rows) {
-    vocab_ = tiling.vocab;
+    V_ = tiling.V;
     rows_.SetGlobalBuffer(reinterpret_cast<__gm__ Word*>(rows),
-                          static_cast<uint64_t>(tiling.rows * vocab_));
+                          static_cast<uint64_t>(tiling.rows * V_));
     pipe->InitBuffer(queue_, 2, static_cast<uint32_t>(tile_lanes * sizeof(T)));
   }
 
   RNNT_FN void Load(const Piece& piece, int32_t pitch) {
     const LocalTensor<Word> tile = queue_.template AllocTensor<Word>();
     const int32_t padding = Format::Words(piece) - piece.columns;
-    DataCopyPad(tile, rows_[Format::At(piece, vocab_)],
+    DataCopyPad(tile, rows_[Format::At(piece, V_)],
                 DataCopyExtParams(static_cast<uint16_t>(piece.rows), Format::RowBytes(piece),
-                                  Format::GmGap(piece, vocab_), Format::UbGap(piece, pitch), 0),
+                                  Format::GmGap(piece, V_), Format::UbGap(piece, pitch), 0),
                 DataCopyPadExtParams<Word>(true, 0, static_cast<uint8_t>(padding),
                                            MinusInfinity<T>::kBits));
     queue_.EnQue(tile);
@@ -102,7 +102,7 @@ class RowReader {
     return wide;
   }
 
-  int64_t vocab_;
+  int64_t V_;
   GlobalTensor<Word> rows_;
   TQue<TPosition::VECIN, 1> queue_;
   LocalTensor<Word> tile_;
@@ -112,9 +112,9 @@ template <typename T>
 class RowWriter {
  public:
   RNNT_FN void Init(TPipe* pipe, const RnntTiling& tiling, int32_t tile_lanes, GM_ADDR rows) {
-    vocab_ = tiling.vocab;
+    V_ = tiling.V;
     rows_.SetGlobalBuffer(reinterpret_cast<__gm__ Word*>(rows),
-                          static_cast<uint64_t>(tiling.rows * vocab_));
+                          static_cast<uint64_t>(tiling.rows * V_));
     pipe->InitBuffer(queue_, 2, static_cast<uint32_t>(tile_lanes * sizeof(T)));
     pipe->InitBuffer(wide_buffer_, kNarrow ? static_cast<uint32_t>(tile_lanes * sizeof(float))
                                            : static_cast<uint32_t>(kBlockBytes));
@@ -130,9 +130,9 @@ class RowWriter {
     Convert(tile_.template ReinterpretCast<T>(), piece.rows * pitch);
     queue_.EnQue(tile_);
     tile_ = queue_.template DeQue<Word>();
-    DataCopyPad(rows_[Format::At(piece, vocab_)], tile_,
+    DataCopyPad(rows_[Format::At(piece, V_)], tile_,
                 DataCopyExtParams(static_cast<uint16_t>(piece.rows), Format::RowBytes(piece),
-                                  Format::UbGap(piece, pitch), Format::GmGap(piece, vocab_), 0));
+                                  Format::UbGap(piece, pitch), Format::GmGap(piece, V_), 0));
     queue_.FreeTensor(tile_);
   }
 
@@ -148,7 +148,7 @@ class RowWriter {
     Fence();
   }
 
-  int64_t vocab_;
+  int64_t V_;
   GlobalTensor<Word> rows_;
   TQue<TPosition::VECOUT, 1> queue_;
   TBuf<TPosition::VECCALC> wide_buffer_;

@@ -129,7 +129,7 @@ class Pieces {
     max_rows_ = static_cast<int32_t>(RnntMin(kMaxRows, piece_lanes / pitch_));
     // Vectors of a tile can be cut at whole blocks.
     if (max_rows_ > kBlockLanes) max_rows_ = max_rows_ / kBlockLanes * kBlockLanes;
-    rows->Begin(&tiles_, kMaxRows, int64_t{rows->tiling().vocab} * element_bytes);
+    rows->Begin(&tiles_, kMaxRows, int64_t{rows->tiling().V} * element_bytes);
     piece_.last = true;
   }
 

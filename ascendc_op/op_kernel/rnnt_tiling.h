@@ -3,17 +3,16 @@
 // field set by tiling.
 //
 // The values inside the tensors (lengths, labels, the `params` tensor) are unknown to the host;
-// what depends on them is worked out in the kernel (rnnt_schedule.h).
+// what depends on them is worked out in the kernel (rnnt_batch.h, rnnt_placement.h).
 #ifndef MINDSPORE_RNNT_RNNT_TILING_H_
 #define MINDSPORE_RNNT_RNNT_TILING_H_
 
 #include <cstdint>
 
 struct RnntTiling {
-  int64_t
-      rows;  // rows of logits: N if packed, B * max_T * max_U1 if padded, n in the chunk operators
-  int32_t batch;   // B; 0 in RnntRowStats and RnntRowGrad
-  int32_t vocab;   // V; 0 in RnntLattice
+  int64_t rows;    // of logits: N if packed, B * max_T * max_U1 if padded, n in the chunk operators
+  int32_t B;       // samples; 0 in RnntRowStats and RnntRowGrad
+  int32_t V;       // classes; 0 in RnntLattice
   int32_t max_t;   // padded: size 1 of the logits; packed: 0
   int32_t max_u1;  // padded: size 2 of the logits; packed: 0
   int32_t max_u;   // size 1 of targets; in RnntScaleGrad and RnntLattice, which have no targets:

@@ -10,7 +10,8 @@
 
 #define RNNT_FN __aicore__ inline
 #define RNNT_SHARED_FN __aicore__ inline
-#include "rnnt_schedule.h"
+#include "rnnt_placement.h"
+#include "rnnt_sizes.h"
 
 namespace rnnt {
 
@@ -26,7 +27,7 @@ constexpr int32_t kMaxRows = 128;  // rows of a tile
 constexpr float kInfinity = __builtin_inff();
 constexpr float kLowest = -3.402823466e38f;
 // log 0 in the lattice: sums and differences of it stay finite, unlike those of -inf.
-constexpr float kImpossible = -1e30f;
+constexpr float kLogZero = -1e30f;
 
 // The bits of T, for copies and fills: they need no arithmetic.
 template <typename T>

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a sample keeps in the workspace between the phases (RnntSampleFloats has the sizes).
+// What a sample keeps in the workspace between the phases; RnntSampleFloats has the sizes.
 //
-//   header   what the two ends of the lattice found, each in a block of 8 lanes of which lane 0
-//   counts scales   [strip][group][alpha 8, beta 8]: the integer that a stored value of the group
-//   lacks carry    [diagonal + 1][alpha 8, beta 8], only with several strips: the lanes next to the
-//   following strip cells    [strip]: stats [D][4][W], alpha [D][W], arcs [D][2][W]
+//   part     layout                                    content
+//   header   [HeaderBlock][8]                          what the lattice found; lane 0 of a block counts
+//   scales   [strip][group][alpha 8, beta 8]           the integer to add to a stored value of the group
+//   carry    [diagonal + 1][alpha 8, beta 8]           the lanes next to the following strip, if any
+//   cells    [strip]: stats [D][4][W]                  row_max, log_sum, lp_blank, lp_label
+//                     alpha [D][W]                     log alpha
+//                     arcs  [D][2][W]                  the two terms of beta's sum, blank arc first
 //
-// stats: row_max, log_sum, lp_blank, lp_label. arcs: the terms of beta's sum, lp + beta of the cell
-// that the blank or label arc leads to. A posterior is exp(alpha + arc - log P): no lane has to be
-// shifted to get it. Cells that a diagonal does not have hold kImpossible in lp_blank and lp_label,
-// and nothing elsewhere.
+// W lanes of a strip, D diagonals, a group of kRnntScaleGroup diagonals. A term of beta's sum is lp
+// of the arc + beta of the cell that the arc leads to, so a posterior is exp(alpha + arc - log P)
+// and no lane has to be shifted to get it. Lanes that are no cell hold kLogZero in lp_blank and
+// lp_label, and nothing elsewhere.
 #ifndef MINDSPORE_RNNT_RNNT_WORKSPACE_H_
 #define MINDSPORE_RNNT_RNNT_WORKSPACE_H_
 
@@ -21,10 +24,10 @@ enum Stat { kRowMax, kLogSum, kLpBlank, kLpLabel, kStatCount };
 
 // Blocks of the header.
 enum HeaderBlock {
-  kAlphaEnd,  // from alpha: log P relative to its scale
-  kAlphaEndScale,
-  kBetaEnd,  // the same from beta
-  kBetaEndScale,
+  kLogPAlpha,  // log P from alpha, relative to its scale
+  kLogPAlphaScale,
+  kLogPBeta,  // log P from beta
+  kLogPBetaScale,
   kBadLabels,    // > 0: a label outside [0, V)
   kBlankLabels,  // > 0: a label that is blank
   kHeaderBlocks

@@ -9,29 +9,29 @@
 #ifndef MINDSPORE_RNNT_ROW_GRAD_H_
 #define MINDSPORE_RNNT_ROW_GRAD_H_
 
-#include "rnnt_coefficients.h"
 #include "rnnt_fill.h"
 #include "rnnt_row_sets.h"
 #include "rnnt_rows.h"
+#include "rnnt_state.h"
 
 namespace rnnt {
 
-template <typename T, class RowSet, class Coefficients>
+template <typename T, class RowSet, class StateSource>
 class RowGrad {
  public:
-  // `rows` and `coefficients` are ready; dloss (B,) may be null: 1 for all.
-  RNNT_FN void Init(TPipe* pipe, RowSet* rows, const Options& options, Coefficients* coefficients,
+  // `rows` and `state` are ready; dloss (B,) may be null: 1 for all.
+  RNNT_FN void Init(TPipe* pipe, RowSet* rows, const Options& options, StateSource* state,
                     GM_ADDR logits, GM_ADDR dloss, GM_ADDR grad) {
     const RnntTiling& tiling = rows->tiling();
     options_ = options;
     rows_ = rows;
-    coefficients_ = coefficients;
-    vocab_ = tiling.vocab;
+    state_ = state;
+    V_ = tiling.V;
     has_dloss_ = dloss != nullptr;
-    if (has_dloss_) dloss_.Init(pipe, tiling.batch, 1, dloss);
+    if (has_dloss_) dloss_.Init(pipe, tiling.B, 1, dloss);
     reader_.Init(pipe, tiling, kTileLanes, logits);
     writer_.Init(pipe, tiling, kTileLanes, grad);
-    filler_.Init(pipe, tiling, vocab_, grad);
+    filler_.Init(pipe, tiling, V_, grad);
     pipe->InitBuffer(bias_buffer_, kMaxRows * sizeof(float));
     Duplicate(bias_buffer_.Get<float>(), 0.0f, kMaxRows);
     Fence();
@@ -40,20 +40,20 @@ class RowGrad {
 
   RNNT_FN void Run() {
     rows_->ZeroOutside(&filler_);
-    pieces_.Init(rows_, static_cast<int32_t>(vocab_), kTileLanes, sizeof(T));
-    Job next;
+    pieces_.Init(rows_, static_cast<int32_t>(V_), kTileLanes, sizeof(T));
+    SamplePiece next;
     next.sample = -1;
     bool more = Next(&next);
     if (more) Load(next);
     while (more) {
-      const Job job = next;
-      if (job.worked) Receive(job);
+      const SamplePiece work = next;
+      if (work.worked) Receive(work);
       more = Next(&next);
       if (more) Load(next);
-      if (job.worked) {
-        Differentiate(job);
-      } else if (job.piece.first) {
-        Spread(job);
+      if (work.worked) {
+        Differentiate(work);
+      } else if (work.piece.first) {
+        Spread(work);
       }
     }
   }
@@ -70,7 +70,7 @@ class RowGrad {
   };
 
   // A piece, with what is known of its sample.
-  struct Job {
+  struct SamplePiece {
     Piece piece;
     int64_t sample;
     Verdict verdict;
@@ -83,46 +83,46 @@ class RowGrad {
     return block_buffer_.Get<float>()[(v * kMaxRows + row) * kBlockLanes];
   }
 
-  RNNT_FN bool Next(Job* job) {
-    if (!pieces_.Next(&job->piece)) return false;
-    const Sample& sample = job->piece.tile.sample;
-    if (sample.index != job->sample) {
-      job->sample = sample.index;
-      job->verdict = coefficients_->Of(sample);
-      job->dloss = has_dloss_ ? dloss_.At(sample.index, 0) : 1.0f;
-      job->worked = job->verdict.outcome == kHasGradient && job->dloss != 0.0f;
+  RNNT_FN bool Next(SamplePiece* work) {
+    if (!pieces_.Next(&work->piece)) return false;
+    const Sample& sample = work->piece.tile.sample;
+    if (sample.index != work->sample) {
+      work->sample = sample.index;
+      work->verdict = state_->Of(sample);
+      work->dloss = has_dloss_ ? dloss_.At(sample.index, 0) : 1.0f;
+      work->worked = work->verdict.outcome == kLoss && work->dloss != 0.0f;
     }
     return true;
   }
 
-  RNNT_FN void Load(const Job& job) {
-    if (!job.worked) return;
-    if (job.piece.first) {
-      rows_->labels().Load(job.piece.tile);
-      coefficients_->Load(job.piece.tile);
+  RNNT_FN void Load(const SamplePiece& work) {
+    if (!work.worked) return;
+    if (work.piece.first) {
+      rows_->labels().Load(work.piece.tile);
+      state_->Load(work.piece.tile);
     }
-    if (options_.fused_log_softmax) reader_.Load(job.piece, pieces_.pitch());
+    if (options_.fused_log_softmax) reader_.Load(work.piece, pieces_.pitch());
   }
 
-  RNNT_FN void Receive(const Job& job) {
-    if (job.piece.first) {
+  RNNT_FN void Receive(const SamplePiece& work) {
+    if (work.piece.first) {
       rows_->labels().Receive();
-      coefficients_->Compute(job.piece.tile, job.verdict);
+      state_->Compute(work.piece.tile, work.verdict);
     }
     if (options_.fused_log_softmax) reader_.Receive();
   }
 
   // One value for all of the tile's rows: NaN, or 0 whatever is in the logits.
-  RNNT_FN void Spread(const Job& job) {
-    const Tile& tile = job.piece.tile;
-    const bool nan = job.verdict.outcome == kNanGradient && job.dloss != 0.0f;
+  RNNT_FN void Spread(const SamplePiece& work) {
+    const Tile& tile = work.piece.tile;
+    const bool nan = work.verdict.HasNaNGradient() && work.dloss != 0.0f;
     for (int32_t i = 0; i < tile.count; ++i) filler_.Rows(tile.row + i * tile.row_step, 1, nan);
   }
 
-  RNNT_FN void Differentiate(const Job& job) {
-    const Piece& piece = job.piece;
+  RNNT_FN void Differentiate(const SamplePiece& work) {
+    const Piece& piece = work.piece;
     const int32_t n = piece.rows, pitch = pieces_.pitch();
-    if (piece.first) SpreadCoefficients(piece.tile.count);
+    if (piece.first) SpreadState(piece.tile.count);
     const LocalTensor<float> y = writer_.Floats();
     if (options_.fused_log_softmax) {
       WithRowValue<Minus>(y, reader_.Floats(piece, pitch, y), Blocks(kMaxBlocks, piece.row), n,
@@ -145,22 +145,22 @@ class RowGrad {
       Mins(y, y, options_.clamp, n * pitch);
       Fence();
     }
-    if (job.dloss != 1.0f) {
-      Muls(y, y, job.dloss, n * pitch);
+    if (work.dloss != 1.0f) {
+      Muls(y, y, work.dloss, n * pitch);
       Fence();
     }
-    coefficients_->Weigh(piece, y, pitch);
+    state_->Weigh(piece, y, pitch);
     writer_.Store(piece, pitch);
   }
 
-  // The tile's coefficients as blocks.
-  RNNT_FN void SpreadCoefficients(int32_t n) {
-    CoefficientVectors& vectors = coefficients_->vectors();
+  // The tile's state as blocks.
+  RNNT_FN void SpreadState(int32_t n) {
+    StateVectors& vectors = state_->vectors();
     const LocalTensor<float> bias = bias_buffer_.Get<float>();
     Ln(bias, vectors.Get(kOccupation), n);
     Fence();
-    Sub(bias, bias, vectors.Get(kCoefLogSum), n);
-    ToBlocks(Blocks(kMaxBlocks), vectors.Get(kCoefRowMax), n);
+    Sub(bias, bias, vectors.Get(kStateLogSum), n);
+    ToBlocks(Blocks(kMaxBlocks), vectors.Get(kStateRowMax), n);
     ToBlocks(Blocks(kPostBlankBlocks), vectors.Get(kPostBlank), n);
     ToBlocks(Blocks(kPostLabelBlocks), vectors.Get(kPostLabel), n);
     Fence();
@@ -188,7 +188,7 @@ class RowGrad {
   RNNT_FN void SubtractLabels(const Piece& piece, const LocalTensor<float>& y) {
     const int32_t pitch = pieces_.pitch();
     for (int32_t i = 0; i < piece.rows; ++i) {
-      const int64_t label = rows_->labels().ScalarAt(piece.tile, piece.row + i, vocab_);
+      const int64_t label = rows_->labels().ScalarAt(piece.tile, piece.row + i, V_);
       const int64_t column = label - piece.column;
       if (label < 0 || column < 0 || column >= piece.columns) continue;
       SubtractLane(y, i * pitch + static_cast<int32_t>(column),
@@ -208,8 +208,8 @@ class RowGrad {
 
   Options options_;
   RowSet* rows_;
-  Coefficients* coefficients_;
-  int64_t vocab_;
+  StateSource* state_;
+  int64_t V_;
   bool has_dloss_;
   Pieces<typename RowSet::TileSource> pieces_;
   ScalarReader dloss_;

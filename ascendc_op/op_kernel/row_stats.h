@@ -24,9 +24,9 @@ class RowStats {
     options_ = options;
     rows_ = rows;
     sink_ = sink;
-    vocab_ = rows->tiling().vocab;
+    V_ = rows->tiling().V;
     logits_.SetGlobalBuffer(reinterpret_cast<__gm__ Word*>(logits),
-                            static_cast<uint64_t>(rows->tiling().rows * vocab_));
+                            static_cast<uint64_t>(rows->tiling().rows * V_));
     reader_.Init(pipe, rows->tiling(), kTileLanes, logits);
     pipe->InitBuffer(wide_buffer_, kNarrow ? kTileLanes * sizeof(float) : kBlockBytes);
     pipe->InitBuffer(eighth_buffer_, kEighthLanes * sizeof(float));
@@ -42,7 +42,7 @@ class RowStats {
   RNNT_FN void Run() {
     Labels& labels = rows_->labels();
     const bool fused = options_.fused_log_softmax;
-    pieces_.Init(rows_, fused ? static_cast<int32_t>(vocab_) : 1, kTileLanes, sizeof(T));
+    pieces_.Init(rows_, fused ? static_cast<int32_t>(V_) : 1, kTileLanes, sizeof(T));
     row_offsets_ = labels.RowOffsets(pieces_.pitch(), pieces_.max_rows());
     picks_alone_ = !fused || !pieces_.whole_rows() || pieces_.max_rows() < kBlockLanes;
     pick_offsets_ = labels.PickOffsets(kWordsPerBlock * sizeof(float));
@@ -59,7 +59,7 @@ class RowStats {
       more = pieces_.Next(&next);
       if (more) Load(next);
       if (piece.first) {
-        labels.Prepare(piece.tile, vocab_);
+        labels.Prepare(piece.tile, V_);
         if (picks_alone_) TakePicks(piece.tile.count);
         labels.Release();
       }
@@ -173,20 +173,19 @@ class RowStats {
   RNNT_FN void LoadPicks(const Tile& tile) {
     const LocalTensor<Word> picks = pick_queue_.template AllocTensor<Word>();
     const DataCopyPadExtParams<Word> padding(true, 0, kWordsPerBlock - 1, 0);
-    const int64_t row_bytes = vocab_ * static_cast<int64_t>(sizeof(T));
+    const int64_t row_bytes = V_ * static_cast<int64_t>(sizeof(T));
     const int64_t gap = tile.row_step * row_bytes - static_cast<int64_t>(sizeof(T));
-    DataCopyPad(picks, logits_[static_cast<uint64_t>(tile.row * vocab_ + options_.blank)],
+    DataCopyPad(picks, logits_[static_cast<uint64_t>(tile.row * V_ + options_.blank)],
                 DataCopyExtParams(static_cast<uint16_t>(tile.count), sizeof(T),
                                   tile.count > 1 ? static_cast<uint32_t>(gap) : 0, 0, 0),
                 padding);
     const DataCopyExtParams one(1, sizeof(T), 0, 0, 0);
     for (int32_t i = 0; i < tile.count; ++i) {
       const int64_t row = tile.row + i * tile.row_step;
-      const int64_t label = rows_->labels().ScalarAt(tile, i, vocab_);
-      DataCopyPad(
-          picks[kLabelPicks + i * kWordsPerBlock],
-          logits_[static_cast<uint64_t>(row * vocab_ + (label < 0 ? options_.blank : label))], one,
-          padding);
+      const int64_t label = rows_->labels().ScalarAt(tile, i, V_);
+      DataCopyPad(picks[kLabelPicks + i * kWordsPerBlock],
+                  logits_[static_cast<uint64_t>(row * V_ + (label < 0 ? options_.blank : label))],
+                  one, padding);
     }
     pick_queue_.EnQue(picks);
   }
@@ -236,16 +235,16 @@ class RowStats {
     Sub(label, label, log_sum, n);
     Fence();
     Add(label, label, rows_->labels().Penalty(), n);
-    Maxs(blank, blank, kImpossible, n);
+    Maxs(blank, blank, kLogZero, n);
     Fence();
-    Maxs(label, label, kImpossible, n);
+    Maxs(label, label, kLogZero, n);
     sink_->End(tile, stats);
   }
 
   Options options_;
   RowSet* rows_;
   Sink* sink_;
-  int64_t vocab_;
+  int64_t V_;
   bool picks_alone_;  // x_blank and x_label do not come from the rows in UB
   Pieces<typename RowSet::TileSource> pieces_;
   RowReader<T> reader_;

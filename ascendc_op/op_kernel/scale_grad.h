@@ -14,11 +14,11 @@ class ScaleGrad {
  public:
   RNNT_FN void Init(TPipe* pipe, Batch* batch, GM_ADDR grad, GM_ADDR dloss, GM_ADDR dlogits) {
     batch_ = batch;
-    vocab_ = batch->tiling().vocab;
-    dloss_.Init(pipe, batch->tiling().batch, 1, dloss);
+    V_ = batch->tiling().V;
+    dloss_.Init(pipe, batch->tiling().B, 1, dloss);
     reader_.Init(pipe, batch->tiling(), kTileLanes, grad);
     writer_.Init(pipe, batch->tiling(), kTileLanes, dlogits);
-    filler_.Init(pipe, batch->tiling(), vocab_, dlogits);
+    filler_.Init(pipe, batch->tiling(), V_, dlogits);
   }
 
   // What Pieces asks of a set of rows.
@@ -29,18 +29,18 @@ class ScaleGrad {
 
   RNNT_FN void Run() {
     filler_.ZeroOutside(batch_);
-    pieces_.Init(this, vocab_, kTileLanes, sizeof(T));
-    Job next;
+    pieces_.Init(this, V_, kTileLanes, sizeof(T));
+    SamplePiece next;
     next.sample = -1;
     bool more = Next(&next);
     while (more) {
-      const Job job = next;
-      if (job.dloss != 0.0f) reader_.Receive();
+      const SamplePiece work = next;
+      if (work.dloss != 0.0f) reader_.Receive();
       more = Next(&next);
-      if (job.dloss != 0.0f) {
-        Scale(job);
-      } else if (job.piece.first) {
-        Zero(job.piece.tile);
+      if (work.dloss != 0.0f) {
+        Scale(work);
+      } else if (work.piece.first) {
+        Zero(work.piece.tile);
       }
     }
   }
@@ -48,33 +48,33 @@ class ScaleGrad {
  private:
   static constexpr int32_t kTileLanes = 128 * kRepeatLanes;
 
-  struct Job {
+  struct SamplePiece {
     Piece piece;
     int64_t sample;
     float dloss;
   };
 
-  RNNT_FN bool Next(Job* job) {
-    if (!pieces_.Next(&job->piece)) return false;
-    const int64_t sample = job->piece.tile.sample.index;
-    if (sample != job->sample) {
-      job->sample = sample;
-      job->dloss = dloss_.At(sample, 0);
+  RNNT_FN bool Next(SamplePiece* work) {
+    if (!pieces_.Next(&work->piece)) return false;
+    const int64_t sample = work->piece.tile.sample.index;
+    if (sample != work->sample) {
+      work->sample = sample;
+      work->dloss = dloss_.At(sample, 0);
     }
-    if (job->dloss != 0.0f) reader_.Load(job->piece, pieces_.pitch());
+    if (work->dloss != 0.0f) reader_.Load(work->piece, pieces_.pitch());
     return true;
   }
 
-  RNNT_FN void Scale(const Job& job) {
-    const int32_t pitch = pieces_.pitch(), n = job.piece.rows * pitch;
-    const bool finite = job.dloss >= kLowest && job.dloss <= -kLowest;
-    const float factor = finite ? job.dloss : (job.dloss < 0.0f ? kLowest : -kLowest);
+  RNNT_FN void Scale(const SamplePiece& work) {
+    const int32_t pitch = pieces_.pitch(), n = work.piece.rows * pitch;
+    const bool finite = work.dloss >= kLowest && work.dloss <= -kLowest;
+    const float factor = finite ? work.dloss : (work.dloss < 0.0f ? kLowest : -kLowest);
     const LocalTensor<float> y = writer_.Floats();
-    Muls(y, reader_.Floats(job.piece, pitch, y), factor, n);
+    Muls(y, reader_.Floats(work.piece, pitch, y), factor, n);
     reader_.Release();
     Fence();
-    if (!finite) Overflow(y, job.dloss != job.dloss, n);
-    writer_.Store(job.piece, pitch);
+    if (!finite) Overflow(y, work.dloss != work.dloss, n);
+    writer_.Store(work.piece, pitch);
   }
 
   // Takes y, which is times the largest float by now, to what an infinite or NaN upstream makes of
@@ -96,7 +96,7 @@ class ScaleGrad {
   }
 
   Batch* batch_;
-  int32_t vocab_;
+  int32_t V_;
   Pieces<Tiles> pieces_;
   ScalarReader dloss_;
   RowReader<T> reader_;

@@ -1,31 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// The coefficients of all rows as a tensor, for a launch that has no gradient to write: all five
-// (state), or the last three of them.
+// The state of all rows as a tensor, or only its coefficients, for a launch that writes no gradient.
 #ifndef MINDSPORE_RNNT_STATE_WRITER_H_
 #define MINDSPORE_RNNT_STATE_WRITER_H_
 
-#include "rnnt_coefficients.h"
 #include "rnnt_fill.h"
+#include "rnnt_state.h"
 
 namespace rnnt {
 
 class StateWriter {
  public:
-  RNNT_FN void Init(TPipe* pipe, Batch* batch, LatticeCoefficients* coefficients, Coefficient first,
+  RNNT_FN void Init(TPipe* pipe, Batch* batch, StateFromLattice* source, StateColumn first,
                     GM_ADDR state) {
-    const int32_t width = kCoefficientCount - first;
+    const int32_t width = kStateWidth - first;
     first_ = first;
     batch_ = batch;
-    coefficients_ = coefficients;
+    source_ = source;
     writer_.Init(pipe, batch->tiling().rows, width, state);
     filler_.Init(pipe, batch->tiling(), width, state);
-    pipe->InitBuffer(mark_buffer_, kCoefficientCount * kMaxRows * sizeof(float));
+    pipe->InitBuffer(mark_buffer_, kStateWidth * kMaxRows * sizeof(float));
   }
 
   RNNT_FN void Run() {
     filler_.ZeroOutside(batch_);
     Tiles tiles;
-    tiles.Init(batch_, kMaxRows, kCoefficientCount * sizeof(float));
+    tiles.Init(batch_, kMaxRows, kStateWidth * sizeof(float));
     Tile next;
     int64_t sample = -1;
     Verdict next_verdict = {};
@@ -33,11 +32,10 @@ class StateWriter {
     while (more) {
       const Tile tile = next;
       const Verdict verdict = next_verdict;
-      const bool worked = verdict.outcome == kHasGradient;
-      if (worked) coefficients_->Compute(tile, verdict);
+      const bool worked = verdict.outcome == kLoss;
+      if (worked) source_->Compute(tile, verdict);
       more = Next(&tiles, &next, &sample, &next_verdict);
-      writer_.Store(tile,
-                    (worked ? coefficients_->vectors().All() : Mark(verdict))[first_ * kMaxRows]);
+      writer_.Store(tile, (worked ? source_->vectors().All() : Mark(verdict))[first_ * kMaxRows]);
     }
   }
 
@@ -46,28 +44,28 @@ class StateWriter {
     if (!tiles->Next(tile)) return false;
     if (tile->sample.index != *sample) {
       *sample = tile->sample.index;
-      *verdict = coefficients_->Of(tile->sample);
+      *verdict = source_->Of(tile->sample);
     }
-    if (verdict->outcome == kHasGradient) coefficients_->Load(*tile);
+    if (verdict->outcome == kLoss) source_->Load(*tile);
     return true;
   }
 
-  // NaN everywhere; or no occupation, and a log_sum by which StateCoefficients::Of knows the
+  // NaN everywhere; or no occupation, and a log_sum by which StateFromTensor::Of knows the
   // sample.
   RNNT_FN LocalTensor<float> Mark(const Verdict& verdict) {
     const LocalTensor<float> mark = mark_buffer_.Get<float>();
-    const bool zero = verdict.outcome == kZeroGradient;
+    const bool zero = !verdict.HasNaNGradient();
     Fence();
-    Duplicate(mark, zero ? 0.0f : __builtin_nanf(""), kCoefficientCount * kMaxRows);
+    Duplicate(mark, zero ? 0.0f : __builtin_nanf(""), kStateWidth * kMaxRows);
     Fence();
-    if (zero) Duplicate(mark[kCoefLogSum * kMaxRows], kInfinity, kMaxRows);
+    if (zero) Duplicate(mark[kStateLogSum * kMaxRows], kInfinity, kMaxRows);
     Fence();
     return mark;
   }
 
   Batch* batch_;
-  LatticeCoefficients* coefficients_;
-  Coefficient first_;
+  StateFromLattice* source_;
+  StateColumn first_;
   RecordWriter writer_;
   Filler<float> filler_;
   TBuf<TPosition::VECCALC> mark_buffer_;

@@ -14,7 +14,7 @@ from mindspore_rnnt.kernels.signatures import ROW_DTYPES, ROWS, SIGNATURES
 FRAMEWORK_WORKSPACE = 16 * 1024 * 1024  # of the mocked platform
 FIELDS = np.dtype(
     [("rows", "i8")]
-    + [(name, "i4") for name in ("batch", "vocab", "max_t", "max_u1", "max_u", "padded")]
+    + [(name, "i4") for name in ("B", "V", "max_t", "max_u1", "max_u", "padded")]
     + [("blank", "i4"), ("fused_log_softmax", "i4"), ("clamp", "f4"), ("reserved", "i4")]
 )
 NO_TARGETS = 0x7FFFFFFE
@@ -127,8 +127,8 @@ def test_tiling_of_every_operator(host, op, dtype, cores):
     assert (decision.workspace > FRAMEWORK_WORKSPACE) == has_lattice
     assert decision.workspace >= FRAMEWORK_WORKSPACE > 0
     assert tiling["rows"] == 40800 and tiling["padded"] == 0
-    assert tiling["vocab"] == (0 if op == "RnntLattice" else 50)
-    assert tiling["batch"] == (0 if op in ("RnntRowStats", "RnntRowGrad") else 4)
+    assert tiling["V"] == (0 if op == "RnntLattice" else 50)
+    assert tiling["B"] == (0 if op in ("RnntRowStats", "RnntRowGrad") else 4)
     with_targets = op in ("RnntLossFused", "RnntFused", "RnntForward", "RnntBackward")
     assert tiling["max_u"] == (3 if with_targets else NO_TARGETS)
     assert tiling["reserved"] == 0
@@ -144,7 +144,7 @@ def test_a_large_batch_takes_all_cores_and_a_tiny_one_few(host, cores):
 
 def test_padded_logits(host):
     _, tiling = tile(host, "RnntFused", batch((2, 7, 4, 5)))
-    assert (tiling["rows"], tiling["vocab"]) == (56, 5)
+    assert (tiling["rows"], tiling["V"]) == (56, 5)
     assert (tiling["padded"], tiling["max_t"], tiling["max_u1"]) == (1, 7, 4)
 
 

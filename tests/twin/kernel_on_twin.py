@@ -28,7 +28,7 @@ class Tiling(ctypes.Structure):
 
     _fields_: ClassVar = [
         ("rows", ctypes.c_int64),
-        *((name, ctypes.c_int32) for name in ("batch", "vocab", "max_t", "max_u1", "max_u")),
+        *((name, ctypes.c_int32) for name in ("B", "V", "max_t", "max_u1", "max_u")),
         *((name, ctypes.c_int32) for name in ("padded", "blank", "fused_log_softmax")),
         ("clamp", ctypes.c_float),
         ("reserved", ctypes.c_int32),
@@ -37,15 +37,16 @@ class Tiling(ctypes.Structure):
 
 @lru_cache(maxsize=4)
 def schedule(strip_lanes: int = 1024) -> ctypes.CDLL:
-    """rnnt_schedule.h as the host compiles it, behind C functions."""
+    """rnnt_sizes.h and rnnt_placement.h as the host compiles them, behind C functions."""
     text = """
-#include "rnnt_schedule.h"
+#include "rnnt_placement.h"
+#include "rnnt_sizes.h"
 #define EXPORT extern "C" __attribute__((visibility("default")))
 EXPORT int64_t WorkspaceBytes(const RnntTiling* t, int phases) {
   return RnntWorkspaceBytes(*t, phases);
 }
-EXPORT int BlockCount(const RnntTiling* t, int phases, int bytes, int cores) {
-  return RnntBlockCount(*t, phases, bytes, cores);
+EXPORT int CoreCount(const RnntTiling* t, int phases, int bytes, int cores) {
+  return RnntCoreCount(*t, phases, bytes, cores);
 }
 EXPORT int64_t SampleFloats(int64_t t, int64_t u1) { return RnntSampleFloats(t, u1); }
 EXPORT int64_t Lanes(int64_t t, int64_t u1) { return RnntLanes(t, u1); }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arithmetic of rnnt_schedule.h that host and kernel share, against plain counting."""
+"""The arithmetic that host and kernel share (geometry, sizes, placement) against plain counting."""
 
 import ctypes
 import sys
@@ -104,13 +104,13 @@ def test_no_lattice_needs_no_workspace():
         (2**40, 131072, 1, 4, 48, 48),
     ],
 )
-def test_block_count(rows, vocab, batch, element, cores, expected):
+def test_core_count(rows, vocab, batch, element, cores, expected):
     shapes = twin.Tiling(rows, batch, vocab, 0, 0, 5, 0, 0, 0, 0.0, 0)
     phases = twin.ROW_STATS | twin.LATTICE | twin.ROW_GRAD
-    got = twin.schedule().BlockCount(ctypes.byref(shapes), phases, element, cores)
+    got = twin.schedule().CoreCount(ctypes.byref(shapes), phases, element, cores)
     assert got == expected
     assert (
-        twin.schedule().BlockCount(ctypes.byref(shapes), twin.ROW_GRAD, element, cores) <= expected
+        twin.schedule().CoreCount(ctypes.byref(shapes), twin.ROW_GRAD, element, cores) <= expected
     )
 
 

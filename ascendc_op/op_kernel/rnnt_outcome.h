@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of a sample once both ends of its lattice are known: its loss, and what kind of
+// What becomes of a sample once log P is known from alpha and from beta: its loss, and what kind of
 // gradient it gets.
-#ifndef MINDSPORE_RNNT_RNNT_JUDGE_H_
-#define MINDSPORE_RNNT_RNNT_JUDGE_H_
+#ifndef MINDSPORE_RNNT_RNNT_OUTCOME_H_
+#define MINDSPORE_RNNT_RNNT_OUTCOME_H_
 
 #include "rnnt_options.h"
 #include "rnnt_workspace.h"
@@ -10,18 +10,22 @@
 namespace rnnt {
 
 enum Outcome {
-  kHasGradient,
-  kZeroGradient,  // impossible, or lengths or labels that fit nothing
-  kNanGradient    // NaN or inf among the logits, or alpha and beta disagree
+  kLoss,
+  kInvalid,     // lengths or labels that fit no tensor: loss NaN, gradient 0
+  kImpossible,  // every path has probability 0: loss +inf, or 0 with zero_infinity; gradient 0
+  kNaN,         // NaN or +inf among the logits: loss and gradient NaN
+  kMismatch     // log P from alpha and from beta disagree: loss and gradient NaN
 };
 
 struct Verdict {
   Outcome outcome;
   float loss;
-  float end, end_scale;  // log P = end + end_scale
+  float log_p, log_p_scale;  // log P is their sum
+
+  RNNT_FN bool HasNaNGradient() const { return outcome == kNaN || outcome == kMismatch; }
 };
 
-class Judge {
+class OutcomeReader {
  public:
   RNNT_FN void Init(TPipe* pipe, const Options& options, GM_ADDR workspace) {
     options_ = options;
@@ -31,32 +35,33 @@ class Judge {
   }
 
   RNNT_FN Verdict Of(const Sample& sample) {
-    Verdict verdict = {kZeroGradient, kNan, 0.0f, 0.0f};
+    Verdict verdict = {kInvalid, kQuietNaN, 0.0f, 0.0f};
     if (!sample.valid) return verdict;
     const LocalTensor<float> header = Header(sample);
     if (header.GetValue(kBadLabels * kBlockLanes) > 0.0f) return verdict;
 
-    const float end = header.GetValue(kAlphaEnd * kBlockLanes);
-    const float end_scale = header.GetValue(kAlphaEndScale * kBlockLanes);
-    const float beta_end = header.GetValue(kBetaEnd * kBlockLanes);
-    const float beta_end_scale = header.GetValue(kBetaEndScale * kBlockLanes);
-    constexpr float kNoPath = 0.1f * kImpossible;
-    if (end + end_scale < kNoPath && beta_end + beta_end_scale < kNoPath) {
+    const float alpha = header.GetValue(kLogPAlpha * kBlockLanes);
+    const float alpha_scale = header.GetValue(kLogPAlphaScale * kBlockLanes);
+    const float beta = header.GetValue(kLogPBeta * kBlockLanes);
+    const float beta_scale = header.GetValue(kLogPBetaScale * kBlockLanes);
+    constexpr float kNoPath = 0.1f * kLogZero;
+    if (alpha + alpha_scale < kNoPath && beta + beta_scale < kNoPath) {
+      verdict.outcome = kImpossible;
       verdict.loss = options_.zero_infinity ? 0.0f : kInfinity;
       return verdict;
     }
-    verdict.outcome = kNanGradient;
+    const float loss = -(alpha + alpha_scale);
+    const float difference = (alpha - beta) + (alpha_scale - beta_scale);
+    verdict.outcome = difference == difference ? kMismatch : kNaN;
     // Rounding of some T + U additions, relative to the loss for long utterances. Written so that
     // NaN fails.
-    const float loss = -(end + end_scale);
-    const float difference = (end - beta_end) + (end_scale - beta_end_scale);
     const float steps = static_cast<float>(sample.Diagonals());
     const float tolerance = 1e-3f + 1e-5f * steps + 1e-6f * Magnitude(loss);
     if (!(Magnitude(difference) <= tolerance)) return verdict;
 
-    verdict.outcome = kHasGradient;
-    verdict.end = end;
-    verdict.end_scale = end_scale;
+    verdict.outcome = kLoss;
+    verdict.log_p = alpha;
+    verdict.log_p_scale = alpha_scale;
     // Paths that exclude each other have at most probability 1; what is beyond is rounding.
     const bool at_most_one =
         options_.fused_log_softmax && !(header.GetValue(kBlankLabels * kBlockLanes) > 0.0f);
@@ -68,7 +73,7 @@ class Judge {
   RNNT_FN void WriteLosses(Batch* batch, GM_ADDR loss) {
     GlobalTensor<float> losses;
     losses.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(loss),
-                           static_cast<uint64_t>(batch->tiling().batch));
+                           static_cast<uint64_t>(batch->tiling().B));
     const LocalTensor<float> value = loss_buffer_.Get<float>();
     Sample sample = batch->Begin();
     while (batch->Next(&sample)) {
@@ -82,14 +87,14 @@ class Judge {
   }
 
  private:
-  static constexpr float kNan = __builtin_nanf("");
+  static constexpr float kQuietNaN = __builtin_nanf("");
 
   static RNNT_FN float Magnitude(float x) { return x < 0.0f ? -x : x; }
 
   RNNT_FN LocalTensor<float> Header(const Sample& sample) {
     const LocalTensor<float> header = buffer_.Get<float>();
     Order<HardEvent::S_MTE2>();
-    DataCopy(header, workspace_[static_cast<uint64_t>(SampleSpace(sample).Header(kAlphaEnd))],
+    DataCopy(header, workspace_[static_cast<uint64_t>(SampleSpace(sample).Header(kLogPAlpha))],
              kHeaderBlocks * kBlockLanes);
     Order<HardEvent::MTE2_S>();
     return header;
@@ -103,4 +108,4 @@ class Judge {
 
 }  // namespace rnnt
 
-#endif  // MINDSPORE_RNNT_RNNT_JUDGE_H_
+#endif  // MINDSPORE_RNNT_RNNT_OUTCOME_H_

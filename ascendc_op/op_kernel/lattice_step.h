@@ -10,14 +10,14 @@
 //
 // float32 alone would drift at long T. So every kRnntScaleGroup diagonals the integer next to the
 // largest value moves from the values to `scale`, exactly.
-#ifndef MINDSPORE_RNNT_LATTICE_STATE_H_
-#define MINDSPORE_RNNT_LATTICE_STATE_H_
+#ifndef MINDSPORE_RNNT_LATTICE_STEP_H_
+#define MINDSPORE_RNNT_LATTICE_STEP_H_
 
 #include "rnnt_vector.h"
 
 namespace rnnt {
 
-class LatticeState {
+class LatticeStep {
  public:
   RNNT_FN void Init(TPipe* pipe) {
     pipe->InitBuffer(buffer_, kBufferLanes * sizeof(float));
@@ -34,7 +34,7 @@ class LatticeState {
   RNNT_FN void Start(int32_t lanes, int32_t origin) {
     lanes_ = lanes;
     Fence();
-    Duplicate(At(0), kImpossible, kOffsets);
+    Duplicate(At(0), kLogZero, kOffsets);
     Duplicate(scale(), 0.0f, kBlockLanes);
     Fence();
     if (origin < 0) return;
@@ -43,32 +43,32 @@ class LatticeState {
     Fence();
   }
 
-  // To the next diagonal. `still` and `moving` are the log-probs of the arcs that stay in their
+  // To the next diagonal. `same_lane` and `next_lane` are the log-probs of the arcs that stay in their
   // lane or move by `by`. `out` gets alpha of this diagonal. Between the two halves the guards of
   // `moved` can be set.
-  RNNT_FN void AlphaArcs(const LocalTensor<float>& still, const LocalTensor<float>& moving,
+  RNNT_FN void AlphaArcs(const LocalTensor<float>& same_lane, const LocalTensor<float>& next_lane,
                          const LocalTensor<float>& out) {
     Adds(out, state(), 0.0f, lanes_);
-    Add(At(kStill), state(), still, lanes_);
-    Add(moved(), state(), moving, lanes_);
+    Add(At(kSameLane), state(), same_lane, lanes_);
+    Add(moved(), state(), next_lane, lanes_);
   }
   RNNT_FN void AlphaSum(int32_t by) {
     Shift(kMoved, by);
     Fence();
-    LogAdd(At(kStill), At(kShifted));
+    LogAdd(At(kSameLane), At(kShifted));
   }
 
-  // To the diagonal before. `out_still` and `out_moving` get the two arcs of beta. The guards of
+  // To the diagonal before. `out_same_lane` and `out_next_lane` get the two arcs of beta. The guards of
   // `state` are set.
-  RNNT_FN void BetaArcs(const LocalTensor<float>& still, const LocalTensor<float>& moving,
-                        int32_t by, const LocalTensor<float>& out_still,
-                        const LocalTensor<float>& out_moving) {
-    Add(out_still, state(), still, lanes_);
+  RNNT_FN void BetaArcs(const LocalTensor<float>& same_lane, const LocalTensor<float>& next_lane,
+                        int32_t by, const LocalTensor<float>& out_same_lane,
+                        const LocalTensor<float>& out_next_lane) {
+    Add(out_same_lane, state(), same_lane, lanes_);
     Shift(kState, by);
     Fence();
-    Add(out_moving, At(kShifted), moving, lanes_);
+    Add(out_next_lane, At(kShifted), next_lane, lanes_);
     Fence();
-    LogAdd(out_still, out_moving);
+    LogAdd(out_same_lane, out_next_lane);
   }
 
   // Moves the integer next to the largest value to the scale, unless nothing is possible yet.
@@ -78,7 +78,7 @@ class LatticeState {
     Cast(integer, step, RoundMode::CAST_RINT, static_cast<uint32_t>(kBlockLanes));
     Fence();
     // 1 for a value that is possible, 0 for one that is not.
-    Adds(step, step, -0.1f * kImpossible, kBlockLanes);
+    Adds(step, step, -0.1f * kLogZero, kBlockLanes);
     Fence();
     Muls(step, step, 1e-28f, kBlockLanes);
     Fence();
@@ -91,7 +91,7 @@ class LatticeState {
     Add(scale(), scale(), step, kBlockLanes);
     WithRowValue<Minus>(state(), state(), step, 1, kRnntStripLanes);
     Fence();
-    Maxs(state(), state(), kImpossible, kRnntStripLanes);
+    Maxs(state(), state(), kLogZero, kRnntStripLanes);
     Fence();
   }
 
@@ -118,8 +118,8 @@ class LatticeState {
  private:
   static constexpr int32_t kState = kBlockLanes;
   static constexpr int32_t kMoved = kState + kRnntStripLanes + 2 * kBlockLanes;
-  static constexpr int32_t kStill = kMoved + kRnntStripLanes + kBlockLanes;
-  static constexpr int32_t kShifted = kStill + kRnntStripLanes;
+  static constexpr int32_t kSameLane = kMoved + kRnntStripLanes + kBlockLanes;
+  static constexpr int32_t kShifted = kSameLane + kRnntStripLanes;
   static constexpr int32_t kOffsets = kShifted + kRnntStripLanes;
   static constexpr int32_t kSmall = kOffsets + kRnntStripLanes;
   enum SmallVector {
@@ -173,4 +173,4 @@ class LatticeState {
 
 }  // namespace rnnt
 
-#endif  // MINDSPORE_RNNT_LATTICE_STATE_H_
+#endif  // MINDSPORE_RNNT_LATTICE_STEP_H_

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// The second half of phase lattice, on all cores: what each row's gradient needs beside the row.
+//
+//   post_blank = exp(alpha + arc_blank - log P)
+//   post_label = exp(alpha + arc_label - log P) * (1 + fastemit_lambda)
+//   occupation = post_blank + post_label
+//
+// The occupation is not exp(alpha + beta - log P): as a sum, it makes a row of the gradient add up
+// to 0 however alpha and beta were rounded. These three are the row's `coefficients`; together with
+// row_max and log_sum they are its `state`, which RnntForward leaves for RnntBackward.
+#ifndef MINDSPORE_RNNT_RNNT_STATE_H_
+#define MINDSPORE_RNNT_RNNT_STATE_H_
+
+#include "rnnt_outcome.h"
+#include "rnnt_records.h"
+
+namespace rnnt {
+
+// Columns of the state; the last three are the coefficients.
+enum StateColumn { kStateRowMax, kStateLogSum, kOccupation, kPostBlank, kPostLabel, kStateWidth };
+
+// kStateWidth vectors of kMaxRows lanes, all of them defined.
+class StateVectors {
+ public:
+  RNNT_FN void Init(TPipe* pipe) {
+    pipe->InitBuffer(buffer_, kStateWidth * kMaxRows * sizeof(float));
+    Duplicate(buffer_.Get<float>(), 0.0f, kStateWidth * kMaxRows);
+    Fence();
+  }
+  RNNT_FN LocalTensor<float> Get(StateColumn c) { return buffer_.Get<float>()[c * kMaxRows]; }
+  RNNT_FN LocalTensor<float> All() { return buffer_.Get<float>(); }
+
+ private:
+  TBuf<TPosition::VECCALC> buffer_;
+};
+
+// From what the lattice left in the workspace.
+class StateFromLattice {
+ public:
+  RNNT_FN void Init(TPipe* pipe, const Options& options, GM_ADDR workspace) {
+    label_weight_ = options.label_weight;
+    workspace_.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(workspace));
+    vectors_.Init(pipe);
+    outcome_.Init(pipe, options, workspace);
+    pipe->InitBuffer(queue_, 2, (kSourceCount * kMaxRows + kRnntScaleFloats) * sizeof(float));
+  }
+
+  RNNT_FN Verdict Of(const Sample& sample) { return outcome_.Of(sample); }
+  RNNT_FN OutcomeReader& outcomes() { return outcome_; }
+  RNNT_FN StateVectors& vectors() { return vectors_; }
+
+  RNNT_FN void Weigh(const Piece&, const LocalTensor<float>&, int32_t) {}
+
+  RNNT_FN void Load(const Tile& tile) {
+    const LocalTensor<float> source = queue_.AllocTensor<float>();
+    const Strip strip = SampleSpace(tile.sample).StripOf(tile.lane);
+    const int64_t W = strip.lanes, d = tile.diagonal, w = tile.lane - strip.first;
+    CopyIn(source, strip.stats + d * kStatCount * W + w, 2, W, tile.count);
+    CopyIn(source[kAlpha * kMaxRows], strip.alpha + d * W + w, 1, W, tile.count);
+    CopyIn(source[kArcBlank * kMaxRows], strip.arcs + d * 2 * W + w, 2, W, tile.count);
+    const int64_t scales = strip.scales + d / kRnntScaleGroup * kRnntScaleFloats;
+    DataCopy(source[kSourceCount * kMaxRows], workspace_[static_cast<uint64_t>(scales)],
+             kRnntScaleFloats);
+    queue_.EnQue(source);
+  }
+
+  // posterior = exp((alpha + arc) + (scale_alpha + scale_beta - log_p_scale) - log_p)
+  // The scales are exact integers.
+  RNNT_FN void Compute(const Tile& tile, const Verdict& verdict) {
+    const int32_t n = tile.count;
+    LocalTensor<float> source = queue_.DeQue<float>();
+    const LocalTensor<float> alpha = source[kAlpha * kMaxRows];
+    const LocalTensor<float> scale = source[kSourceCount * kMaxRows];
+    const LocalTensor<float> blank = vectors_.Get(kPostBlank), label = vectors_.Get(kPostLabel);
+    const LocalTensor<float> occupation = vectors_.Get(kOccupation);
+    Adds(vectors_.Get(kStateRowMax), source, 0.0f, n);
+    Adds(vectors_.Get(kStateLogSum), source[kMaxRows], 0.0f, n);
+    Add(blank, alpha, source[kArcBlank * kMaxRows], n);
+    Add(label, alpha, source[kArcLabel * kMaxRows], n);
+    Add(scale, scale, scale[kBlockLanes], kBlockLanes);
+    Fence();
+    Adds(scale, scale, -verdict.log_p_scale, kBlockLanes);
+    Fence();
+    WithRowValue<Plus>(blank, blank, scale, 1, kMaxRows);
+    WithRowValue<Plus>(label, label, scale, 1, kMaxRows);
+    Fence();
+    Adds(blank, blank, -verdict.log_p, n);
+    Adds(label, label, -verdict.log_p, n);
+    Fence();
+    Exp(blank, blank, n);
+    Exp(label, label, n);
+    Fence();
+    Muls(label, label, label_weight_, n);
+    Fence();
+    Add(occupation, blank, label, n);
+    Fence();
+    queue_.FreeTensor(source);
+  }
+
+ private:
+  enum Source { kSourceRowMax, kSourceLogSum, kAlpha, kArcBlank, kArcLabel, kSourceCount };
+
+  // `count` arrays that are `lanes` long, from lane `at` of the first on; n lanes of each.
+  RNNT_FN void CopyIn(const LocalTensor<float>& dst, int64_t at, int64_t count, int64_t lanes,
+                      int64_t n) {
+    const int64_t filled = RnntAlignUp(n, kBlockLanes);
+    DataCopyPad(
+        dst, workspace_[static_cast<uint64_t>(at)],
+        DataCopyExtParams(static_cast<uint16_t>(count), static_cast<uint32_t>(n * sizeof(float)),
+                          static_cast<uint32_t>((lanes - n) * sizeof(float)),
+                          static_cast<uint32_t>((kMaxRows - filled) / kBlockLanes), 0),
+        DataCopyPadExtParams<float>(true, 0, static_cast<uint8_t>(filled - n), 0.0f));
+  }
+
+  float label_weight_;
+  GlobalTensor<float> workspace_;
+  TQue<TPosition::VECIN, 1> queue_;
+  StateVectors vectors_;
+  OutcomeReader outcome_;
+};
+
+// From the state of RnntForward.
+class StateFromTensor {
+ public:
+  RNNT_FN void Init(TPipe* pipe, const RnntTiling& tiling, GM_ADDR state) {
+    vectors_.Init(pipe);
+    reader_.Init(pipe, tiling.rows, kStateWidth, state);
+    scalars_.Init(pipe, tiling.rows, kStateWidth, state);
+  }
+
+  // The state of a sample without a gradient says so in every row: log_sum is +inf (zero) or NaN.
+  RNNT_FN Verdict Of(const Sample& sample) {
+    Verdict verdict = {kImpossible, 0.0f, 0.0f, 0.0f};
+    if (!sample.valid) return verdict;
+    const float log_sum = scalars_.At(sample.row_base, kStateLogSum);
+    verdict.outcome = log_sum == kInfinity ? kImpossible : log_sum == log_sum ? kLoss : kNaN;
+    return verdict;
+  }
+
+  RNNT_FN StateVectors& vectors() { return vectors_; }
+  RNNT_FN void Weigh(const Piece&, const LocalTensor<float>&, int32_t) {}
+  RNNT_FN void Load(const Tile& tile) { reader_.Load(tile); }
+  RNNT_FN void Compute(const Tile& tile, const Verdict&) {
+    reader_.Receive();
+    for (int32_t c = 0; c < kStateWidth; ++c) {
+      reader_.Column(vectors_.Get(static_cast<StateColumn>(c)), c, tile.count);
+    }
+    Fence();
+    reader_.Release();
+  }
+
+ private:
+  StateVectors vectors_;
+  RecordReader reader_;
+  ScalarReader scalars_;
+};
+
+}  // namespace rnnt
+
+#endif  // MINDSPORE_RNNT_RNNT_STATE_H_
