@@ -12,7 +12,7 @@ COVERAGE_ENV := $(ROOT)/.venv-coverage
 TIDY_BUILD := $(ROOT)/build/tidy
 JOBS ?= $(shell nproc)
 
-.PHONY: help demo test smoke lint style tidy format coverage evaluate bench ascend clean
+.PHONY: help demo test smoke lint style tidy format coverage evaluate bench ascend headers clean
 
 help:
 	@echo "make demo      venv, install, train the tiny Conformer-Transducer, show what it learned"
@@ -24,6 +24,7 @@ help:
 	@echo "make evaluate  the long table: by voice, with and without noise training, 3 seeds"
 	@echo "make bench     speed and memory against torchaudio and a plain stream"
 	@echo "make ascend    build and install the Ascend operator package (needs CANN)"
+	@echo "make headers   the kernel's calls against the public AscendC headers (ASC_DEVKIT=, ASC_TOOLS=)"
 
 # $(call install,<venv>,<extras>): the project as a user installs it, never editable.
 define install
@@ -89,6 +90,10 @@ bench:
 
 ascend:
 	$(PYTHON) -m aot_build.build_ascend
+
+# Needs checkouts of the public repositories asc-devkit and asc-tools.
+headers:
+	$(PYTHON) -m aot_build.twin.public_headers --asc-devkit $(ASC_DEVKIT) --asc-tools $(ASC_TOOLS)
 
 clean:
 	rm -rf $(ROOT)/build $(ROOT)/dist $(ROOT)/*.egg-info $(TEST_ENV) $(DEMO_ENV) $(LINT_ENV) $(DOCS_ENV) $(COVERAGE_ENV)

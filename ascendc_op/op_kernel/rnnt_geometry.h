@@ -29,12 +29,8 @@ RNNT_SHARED_FN int64_t RnntMax(int64_t a, int64_t b) { return a > b ? a : b; }
 // A sample's diagonals have U1 lanes, w = U - u; or T lanes, w = t, if that is less and fits one
 // strip. Either way the next lane is the next frame, and D lanes are less than twice the cells
 // unless T >= kRnntStripLanes.
-RNNT_SHARED_FN bool RnntByFrame(int64_t T, int64_t U1) {
-  return T < U1 && T < kRnntStripLanes;
-}
-RNNT_SHARED_FN int64_t RnntLanes(int64_t T, int64_t U1) {
-  return RnntByFrame(T, U1) ? T : U1;
-}
+RNNT_SHARED_FN bool RnntByFrame(int64_t T, int64_t U1) { return T < U1 && T < kRnntStripLanes; }
+RNNT_SHARED_FN int64_t RnntLanes(int64_t T, int64_t U1) { return RnntByFrame(T, U1) ? T : U1; }
 
 RNNT_SHARED_FN int64_t RnntStrips(int64_t lanes) {
   return (lanes + kRnntStripLanes - 1) / kRnntStripLanes;

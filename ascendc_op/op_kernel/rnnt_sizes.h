@@ -18,7 +18,7 @@ enum RnntPhase {
 };
 
 constexpr int32_t kRnntNoTargets = 0x7ffffffe;  // max_u of an operator without targets: any U fits
-constexpr int32_t kRnntScaleGroup = 16;     // diagonals between two renormalisations
+constexpr int32_t kRnntScaleGroup = 16;         // diagonals between two renormalisations
 constexpr int32_t kRnntScaleFloats = 16;    // a group's scales: 8 equal lanes for alpha, 8 for beta
 constexpr int32_t kRnntHeaderFloats = 128;  // per sample: what alpha's and beta's ends found
 constexpr int32_t kRnntCellFloats =
@@ -67,7 +67,7 @@ RNNT_SHARED_FN int64_t RnntWorkspaceBytes(const RnntTiling& tiling, int32_t phas
 // Cores to start: enough for the lattice's 2 B tasks and for 64 KB of rows each, since every core
 // costs launch time.
 RNNT_SHARED_FN int32_t RnntCoreCount(const RnntTiling& tiling, int32_t phases,
-                                      int32_t element_bytes, int32_t cores) {
+                                     int32_t element_bytes, int32_t cores) {
   constexpr int64_t kBytesPerCore = 64 * 1024;
   const int64_t row_bytes =
       tiling.V > 0 ? static_cast<int64_t>(tiling.V) * element_bytes : 4 * sizeof(float);
