@@ -12,11 +12,12 @@ COVERAGE_ENV := $(ROOT)/.venv-coverage
 TIDY_BUILD := $(ROOT)/build/tidy
 JOBS ?= $(shell nproc)
 
-.PHONY: help demo test smoke lint style tidy format coverage evaluate bench ascend headers clean
+.PHONY: help demo test levels smoke lint style tidy format coverage evaluate bench ascend headers clean
 
 help:
 	@echo "make demo      venv, install, train the tiny Conformer-Transducer, show what it learned"
 	@echo "make test      venv, install, all tests"
+	@echo "make levels    the numerical tests at each further SIMD level of this machine"
 	@echo "make smoke     a one-minute training that must learn (CI runs it)"
 	@echo "make lint      style and tidy: ruff, clang-format and clang-tidy, as CI runs them"
 	@echo "make format    let ruff and clang-format rewrite the sources"
@@ -40,6 +41,19 @@ demo:
 test:
 	$(call install,$(TEST_ENV),test)
 	cd $$(mktemp -d) && $(TEST_ENV)/bin/python -m pytest -c $(ROOT)/pyproject.toml --rootdir $(ROOT) $(ROOT)/tests $(PYTEST_ARGS)
+
+# The numerical tests at each further SIMD level of this machine; `make test` has the best one, and
+# tests/kernel go through all levels themselves.
+NUMERICAL_TESTS := $(addprefix $(ROOT)/tests/,parity test_semantics.py test_rnnt_loss.py \
+	test_joiner_loss.py test_determinism.py)
+
+levels:
+	$(call install,$(TEST_ENV),test)
+	cd $$(mktemp -d) && \
+	for level in $$($(TEST_ENV)/bin/python -c "from mindspore_rnnt import native; print(*native.cpu_levels()[1:])"); do \
+		echo "SIMD level $$level" && MINDSPORE_RNNT_CPU=$$level \
+		$(TEST_ENV)/bin/python -m pytest -c $(ROOT)/pyproject.toml --rootdir $(ROOT) $(NUMERICAL_TESTS) $(PYTEST_ARGS) || exit 1; \
+	done
 
 smoke:
 	$(call install,$(TEST_ENV),test)

@@ -142,20 +142,35 @@ def certain_batch(logit):
     return joiner, (encoder_out, predictor_out, targets, T, U, *packed_indices(T, U))
 
 
+# Of these certain logits some give a loss of about -3e-8 without the bound, at each SIMD level.
+CERTAIN_LOGITS = (60.3, 61.0, 61.2, 61.5, 62.7, 63.0, 66.0)
+
+
+@pytest.mark.parametrize("logit", CERTAIN_LOGITS)
+def test_rounding_gives_no_loss_below_zero(logit):
+    joiner, batch = certain_batch(logit)
+    loss = JoinerRNNTLoss(joiner, blank=0, reduction="none")(*map(Tensor, batch)).asnumpy()
+    assert 0 <= loss[0] <= TOLERANCE["loss_absolute"]
+    assert abs(loss[1] + math.log(2)) <= TOLERANCE["loss_absolute"]
+
+
 @pytest.mark.parametrize("mode, blank", [("pynative", 0), *((mode, -3) for mode in MODES)])
 def test_no_loss_below_zero_unless_the_blank_is_a_label(mode, blank):
-    joiner, batch = certain_batch(61.5)  # without the bound the first loss would be -4e-8
+    joiner, batch = certain_batch(61.5)
     loss_fn = JoinerRNNTLoss(joiner, blank=blank, reduction="none", fastemit_lambda=0.5)
     loss, _ = gradients(loss_fn, batch, mode, [1, 0])[:2]
-    assert loss == 0
+    assert 0 <= loss <= TOLERANCE["loss_absolute"]
     loss = loss_fn(*map(Tensor, batch)).asnumpy()
-    print(loss)
-    assert loss[0] == 0 and abs(loss[1] + math.log(2)) <= 1e-6
+    assert 0 <= loss[0] <= TOLERANCE["loss_absolute"]
+    assert abs(loss[1] + math.log(2)) <= TOLERANCE["loss_absolute"]
     # The bound stops no gradient: FastEmit has one also where the loss is at its least.
     got = gradients(loss_fn, batch, mode, [1, 1])
     expected = reference(joiner, batch, [1, 1], blank=0, fastemit_lambda=0.5)
-    assert np.abs(expected[1][0, 0]).max() > 0.1
-    assert max(relative_errors(got, expected)) <= TOLERANCE["joiner"]
+    # Weights of 60 multiply the rounding of the logits' gradients.
+    largest = np.abs(expected[1][0, 0]).max()
+    assert largest > 0.1
+    limit = 60 * TOLERANCE["gradient"]["float32"] / largest
+    assert max(relative_errors(got, expected)) <= limit
 
 
 def test_a_loss_below_zero_of_given_log_probabilities():
