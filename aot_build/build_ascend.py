@@ -19,8 +19,8 @@ from importlib.metadata import distributions
 from importlib.util import find_spec
 from pathlib import Path
 
-from mindspore_rnnt.cann import Cann, find_cann, where_cann_was_sought
-from mindspore_rnnt.opp import VARIABLE, VENDOR, package_path
+from mindspore_rnnt.ascend.package import VARIABLE, VENDOR, package_path
+from mindspore_rnnt.ascend.toolkit import Cann, find_cann, where_cann_was_sought
 
 SOURCE = Path(__file__).resolve().parents[1] / "ascendc_op"
 SOC_VERSIONS = ("ascend910b", "ascend910_93")
@@ -119,7 +119,8 @@ def _python_package():
     """
     in_source = SOURCE.parent / "mindspore_rnnt"
     places = [Path(d.locate_file("mindspore_rnnt")) for d in distributions(name="mindspore-rnnt")]
-    installed = [path for path in places if (path / "opp.py").is_file() and path != in_source]
+    real = [path for path in places if (path / "ascend" / "package.py").is_file()]
+    installed = [path for path in real if path != in_source]
     return installed[0] if installed else in_source
 
 

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """RNN-T (transducer) loss for MindSpore, on CPU and on Ascend 910B.
 
-Importing the package needs NumPy only; MindSpore is looked for when a name that needs it is used.
+Importing the package needs NumPy only, makes no operator and changes no environment. MindSpore is
+looked for when a name that needs it is used; see `kernels.prepare_import` for what happens then.
 """
 
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 
-from .opp import expose
 from .requirements import check_requirements
 
 try:
@@ -20,19 +20,17 @@ _HOME = {
     "RNNTLoss": "loss",
     "pack_logits": "packing",
     "unpack_logits": "packing",
-    "packed_indices": "layout",
-    "PackedJoiner": "joiner",
-    "JoinerRNNTLoss": "joiner_loss",
+    "packed_indices": "rows",
+    "PackedJoiner": "joiner.packed",
+    "JoinerRNNTLoss": "joiner.loss",
 }
 __all__ = [*_HOME, "__version__"]
-
-expose()  # our Ascend operators, to a MindSpore and a CANN that are imported later
 
 
 def __getattr__(name):
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if _HOME[name] != "layout":
+    if _HOME[name] != "rows":
         check_requirements()
     value = getattr(import_module(f".{_HOME[name]}", __name__), name)
     globals()[name] = value

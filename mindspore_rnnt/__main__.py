@@ -5,18 +5,18 @@ import sys
 from importlib import import_module
 
 COMMANDS = {
-    "doctor": "what is installed, what is missing, and whether the loss runs",
-    "bench": "speed and memory against torchaudio and a plain stream, as a table and plots",
-    "verify": "the Ascend operators against the float64 reference, on this machine's NPU",
+    "doctor": (".tools.doctor", "what is installed, what is missing, and whether the loss runs"),
+    "bench": (".bench", "speed and memory against torchaudio and a stream, as a table and plots"),
+    "verify": (".verify", "the Ascend operators against the reference, on this machine's NPU"),
 }
 
 
 def main(arguments: list[str]) -> int:
     if not arguments or arguments[0] not in COMMANDS:
         print("usage: python -m mindspore_rnnt <command> [options]\n")
-        print("\n".join(f"  {name:8}{what}" for name, what in COMMANDS.items()))
+        print("\n".join(f"  {name:8}{what}" for name, (_, what) in COMMANDS.items()))
         return 0 if arguments[:1] in (["-h"], ["--help"]) else 2
-    command = import_module(f".{arguments[0]}", __package__)
+    command = import_module(COMMANDS[arguments[0]][0], __package__)
     return command.main(arguments[1:])
 
 

@@ -11,8 +11,8 @@ from numbers import Integral, Real
 import numpy as np
 from mindspore import Tensor
 
-from .layout import row_count
-from .pynative import forget_recorded_gradient
+from .kernels.recorder import forget_recorded_gradient
+from .rows import row_count
 
 LOGITS_DTYPES = ("Float32", "Float16", "BFloat16")
 INT_DTYPES = ("Int32", "Int64")

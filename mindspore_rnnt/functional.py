@@ -14,13 +14,12 @@ from .checks import (
     check_tensors,
     check_values,
 )
-from .eager import eager_loss
-from .kernels import get_ops, prepare_ops
-from .params import pack_params
-from .reduction import reduce_losses
+from .kernels import get_ops, prepare_import
+from .kernels.pynative import FusedLoss
+from .kernels.recorder import in_given_precision
+from .native import pack_params
 
-if ms.get_context("device_target") == "CPU":
-    prepare_ops()  # cheap there, and too late in a graph by bytecode
+prepare_import()
 
 
 def rnnt_loss(
@@ -145,7 +144,27 @@ def checked_loss(
     if compiled:
         losses = get_ops().fused(*batch)[0] if fused_grad else get_ops().forward(*batch)[0]
         return reduce_losses(losses, reduction)
-    return eager_loss(batch, reduction, fused_grad)
+    return _pynative_loss(batch, reduction, fused_grad)
+
+
+def _pynative_loss(batch, reduction, fused_grad):
+    """Launch and reduce. (A function within a function, because MindSpore's mixed precision copies
+    the source of any other and loses the names of this module.)"""
+
+    def launch():
+        losses = FusedLoss.apply(*batch) if fused_grad else get_ops().forward(*batch)[0]
+        return reduce_losses(losses, reduction)
+
+    return in_given_precision(launch)
+
+
+def reduce_losses(losses, reduction):
+    """(B,) -> (B,) or a scalar. `mean` is over the batch, whatever the lengths."""
+    if reduction == "mean":
+        return losses.mean()
+    if reduction == "sum":
+        return losses.sum()
+    return losses
 
 
 def as_int32(x):

@@ -10,8 +10,8 @@ import numpy as np
 from mindspore import Tensor, ops
 
 from .checks import check_lengths
-from .layout import checked_lengths, padded_rows
-from .pynative import forgetting_on_error
+from .kernels.recorder import forgetting_on_error
+from .rows import checked_lengths, padded_rows
 
 
 def pack_logits(padded: Tensor, logit_lengths: Tensor, target_lengths: Tensor) -> Tensor:

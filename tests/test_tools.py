@@ -48,7 +48,7 @@ def test_doctor_finds_everything(capsys):
 def test_doctor_says_how_to_mend_a_missing_library(capsys, monkeypatch, tmp_path):
     from mindspore_rnnt import native
 
-    monkeypatch.setattr(native, "_LIBRARY", tmp_path / "none.so")
+    monkeypatch.setattr(native.library, "_LIBRARY", tmp_path / "none.so")
     assert main(["doctor"]) == 1
     assert "pip install" in capsys.readouterr().out
 

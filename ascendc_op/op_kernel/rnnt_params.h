@@ -3,8 +3,8 @@
 //
 // It is a float32 vector of kRnntParamCount values (32 bytes, one UB block). MindSpore's PyNative
 // mode on Ascend takes only tensors through ops.Custom, so the attributes travel as data. Python's
-// mirror is mindspore_rnnt/params.py; a test compares the two. Plain C++11: the CPU kernel, the
-// AscendC kernel and op_host all include this file.
+// mirror is mindspore_rnnt/native/params.py; a test compares the two. Plain C++11: the CPU kernel,
+// the AscendC kernel and op_host all include this file.
 #ifndef MINDSPORE_RNNT_RNNT_PARAMS_H_
 #define MINDSPORE_RNNT_RNNT_PARAMS_H_
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from .. import native
-from ..params import pack_params
+from ..native.params import pack_params
 from .problems import Problem
 from .timing import Timing, measure_calls
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import mindspore as ms
 from mindspore.ops import Primitive
 
+from ..ascend.package import expose
 from . import gradients
 from .signatures import SIGNATURES
 
@@ -39,11 +40,24 @@ def get_ops() -> Ops:
 
 def prepare_ops() -> Ops:
     """Make the operators now. A graph by bytecode cannot, as it looks into every Python function
-    that runs; so whoever might be first called from one makes them beforehand."""
+    that runs; so code that may be first called from such a graph makes them beforehand."""
     device_target = ms.get_context("device_target")
     if device_target not in _PREPARED:
         _PREPARED[device_target] = _create_ops(device_target)
     return _PREPARED[device_target]
+
+
+def prepare_import():
+    """All that importing a loss does beyond definitions. MindSpore forces both parts.
+
+    - Ascend: MindSpore and CANN read ASCEND_CUSTOM_OPP_PATH once, when they first need an operator,
+      so our operator package is put into it before that.
+    - CPU: the operators are made, because a first call in a graph by bytecode cannot make them.
+      (It takes milliseconds; on Ascend it takes a compiler, and the first call makes them.)
+    """
+    expose()
+    if ms.get_context("device_target") == "CPU":
+        prepare_ops()
 
 
 _PREPARED = {}

@@ -12,8 +12,8 @@ import warnings
 from contextlib import contextmanager
 from functools import lru_cache
 
+from ..ascend.package import VARIABLE, came_too_late, require_package
 from ..native import library_path
-from ..opp import VARIABLE, came_too_late, require_package
 from .primitive import AotPrimitive
 from .signatures import Signature
 
@@ -25,8 +25,8 @@ def create_op(signature: Signature, bprop) -> AotPrimitive:
     if came_too_late(package):
         warnings.warn(
             f"CANN's operators were loaded before those of {package} were in {VARIABLE}, so the "
-            "next call may not find them. Import mindspore_rnnt before the first operator runs on "
-            "the NPU, or export the variable in the shell.",
+            "next call may not find them. Import rnnt_loss or RNNTLoss before the first operator "
+            "runs on the NPU, or export the variable in the shell.",
             RuntimeWarning,
             stacklevel=2,
         )

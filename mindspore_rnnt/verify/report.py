@@ -5,7 +5,7 @@ import platform
 import time
 
 from .. import __version__
-from ..ascend_status import ascend_status
+from ..ascend.status import ascend_status
 from ..requirements import mindspore_version
 
 

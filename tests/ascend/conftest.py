@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-import mindspore_rnnt  # noqa: F401  (the installed one, before the source tree is a place to look)
+# The installed one, before the source tree is a place to look.
+from mindspore_rnnt.ascend import package, toolkit
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT))  # for aot_build, which is not installed
@@ -60,8 +61,8 @@ def no_ascend(monkeypatch, tmp_path):
     """No CANN and no operator package, whatever the machine has."""
     for variable in ASCEND_VARIABLES:
         monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setattr("mindspore_rnnt.cann._USUAL_PLACES", (str(tmp_path / "no_such_cann"),))
-    monkeypatch.setattr("mindspore_rnnt.opp.package_path", lambda root=tmp_path: root / "ours")
+    monkeypatch.setattr(toolkit, "_USUAL_PLACES", (str(tmp_path / "no_such_cann"),))
+    monkeypatch.setattr(package, "package_path", lambda root=tmp_path: root / "ours")
     return monkeypatch
 
 

@@ -63,7 +63,7 @@ def test_says_where_cann_was_sought(no_ascend, tmp_path, capsys):
 def test_never_passes_over_the_cann_that_the_user_named(
     no_ascend, fake_cann, tmp_path, capsys, variable
 ):
-    no_ascend.setattr("mindspore_rnnt.cann._USUAL_PLACES", (str(fake_cann()),))
+    no_ascend.setattr("mindspore_rnnt.ascend.toolkit._USUAL_PLACES", (str(fake_cann()),))
     no_ascend.setenv(variable, str(tmp_path / "gone"))
     assert run(tmp_path) == 1
     assert f"gone, named by {variable}, is not a folder" in capsys.readouterr().err
@@ -71,7 +71,7 @@ def test_never_passes_over_the_cann_that_the_user_named(
 
 def test_finds_cann_in_a_usual_place_behind_a_link(no_ascend, fake_cann, tmp_path):
     (tmp_path / "latest").symlink_to(fake_cann(), target_is_directory=True)
-    no_ascend.setattr("mindspore_rnnt.cann._USUAL_PLACES", (str(tmp_path / "latest"),))
+    no_ascend.setattr("mindspore_rnnt.ascend.toolkit._USUAL_PLACES", (str(tmp_path / "latest"),))
     assert run(tmp_path) == 0
 
 
@@ -132,6 +132,6 @@ def test_mindspore_without_custom_compiler(no_ascend, fake_cann, tmp_path, capsy
 
 def test_installs_into_the_package_that_is_imported(no_ascend):
     """An installed wheel gets the operators, not the source tree that they were built from."""
-    from mindspore_rnnt import opp
+    import mindspore_rnnt
 
-    assert build_ascend._python_package() == Path(opp.__file__).parent
+    assert build_ascend._python_package() == Path(mindspore_rnnt.__file__).parent

@@ -9,7 +9,7 @@ from oracles import random_batch, report, rnnt_loss_reference
 from aot_build.build_ascend import snake_case
 from aot_build.twin import build_twin, driver, host_driver
 from mindspore_rnnt.kernels.signatures import SIGNATURES
-from mindspore_rnnt.params import pack_params
+from mindspore_rnnt.native import pack_params
 from mindspore_rnnt.verify.checks import LIMITS
 
 BLANK, V = 1, 37

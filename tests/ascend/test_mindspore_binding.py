@@ -13,7 +13,7 @@ from pathlib import Path
 import mindspore as ms
 import pytest
 
-from mindspore_rnnt import opp
+from mindspore_rnnt.ascend import package as opp
 from mindspore_rnnt.kernels import ascend
 from mindspore_rnnt.kernels.signatures import SIGNATURES
 
@@ -126,7 +126,7 @@ def test_our_callback_folder_does_not_stay_in_the_environment(on_ascend):
 
 def test_a_package_that_came_too_late_is_told(on_ascend):
     on_ascend.setattr(ascend, "came_too_late", lambda package: True)
-    with pytest.warns(RuntimeWarning, match="Import mindspore_rnnt before the first operator"):
+    with pytest.warns(RuntimeWarning, match="Import rnnt_loss or RNNTLoss before the first"):
         ascend.create_op(SIGNATURES["RnntScaleGrad"], bprop)
 
 

@@ -7,8 +7,9 @@ import sys
 
 import pytest
 
-from mindspore_rnnt import cann, opp
-from mindspore_rnnt.ascend_status import ascend_status
+from mindspore_rnnt.ascend import package as opp
+from mindspore_rnnt.ascend import toolkit
+from mindspore_rnnt.ascend.status import ascend_status
 
 
 @pytest.fixture
@@ -87,18 +88,23 @@ def test_tells_when_cann_read_the_variable_before_us(tmp_path, loaded, late):
     assert not opp.came_too_late(package), "this process has loaded nothing of CANN"
 
 
-def test_importing_mindspore_rnnt_exposes_the_package(tmp_path):
+def test_only_importing_a_loss_exposes_the_package(install, tmp_path):
     """CANN and MindSpore read the variable once, so it must stand before either is asked."""
     code = (
-        "import os, pathlib, sys, mindspore_rnnt.opp as opp\n"
-        "assert 'mindspore' not in sys.modules\n"
-        "print(opp.package_path() if opp.find_package() else None)\n"
-        "print(os.environ.get('ASCEND_CUSTOM_OPP_PATH'))\n"
+        "import os, pathlib, sys\n"
+        "before = dict(os.environ)\n"
+        "import mindspore_rnnt.ascend.package as opp\n"
+        "assert 'mindspore' not in sys.modules and os.environ == before\n"
+        "ours = pathlib.Path(sys.argv[1])\n"
+        "opp.package_path = lambda root=None: ours\n"
+        "from mindspore_rnnt import rnnt_loss\n"
+        "print(os.environ['ASCEND_CUSTOM_OPP_PATH'])\n"
     )
+    ours = install(tmp_path / "ours")
     clean = {k: v for k, v in os.environ.items() if not k.startswith("ASCEND")}
-    run = subprocess.run([sys.executable, "-c", code], env=clean, capture_output=True, text=True)
-    found, exposed = run.stdout.split()
-    assert found == exposed, run.stderr
+    command = [sys.executable, "-c", code, str(ours)]
+    run = subprocess.run(command, env=clean, capture_output=True, text=True)
+    assert run.stdout.split()[-1:] == [str(ours)], run.stderr
 
 
 def test_status_of_a_machine_without_ascend(no_ascend):
@@ -128,6 +134,6 @@ def test_status_tells_that_canns_environment_is_not_set(no_ascend, fake_cann):
     [("8.3.RC1", ""), ("9.1.0", ""), ("10.0", ""), ("8.2.0", "too old"), ("", "no version")],
 )
 def test_versions_of_cann(no_ascend, fake_cann, version, fault):
-    found = cann.find_cann(fake_cann(version=version))
+    found = toolkit.find_cann(fake_cann(version=version))
     assert found.version == version
     assert fault in "".join(found.missing()) and bool(fault) == bool(found.missing())

@@ -4,8 +4,7 @@
 import numpy as np
 from oracles import from_bfloat16_bits, to_bfloat16_bits
 
-from mindspore_rnnt.native import run_op
-from mindspore_rnnt.params import pack_params
+from mindspore_rnnt.native import pack_params, run_op
 
 CHUNK = 7  # rows
 

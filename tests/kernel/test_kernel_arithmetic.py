@@ -8,8 +8,7 @@ import pytest
 from kernel.launch import numbers, poisoned, stored
 from oracles import from_bfloat16_bits, report, to_bfloat16_bits
 
-from mindspore_rnnt.native import run_op
-from mindspore_rnnt.params import pack_params
+from mindspore_rnnt.native import pack_params, run_op
 
 SMALLEST_NORMAL = np.finfo(np.float32).tiny
 

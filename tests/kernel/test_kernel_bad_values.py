@@ -6,8 +6,7 @@ import pytest
 from kernel.launch import fused, in_chunks, poisoned, two_op
 from oracles import random_batch, report, rnnt_loss_reference
 
-from mindspore_rnnt.native import run_op
-from mindspore_rnnt.params import pack_params
+from mindspore_rnnt.native import pack_params, run_op
 
 LENGTHS = [(5, 3), (4, 2), (6, 1)]
 INT_MIN, INT_MAX = -(2**31), 2**31 - 1

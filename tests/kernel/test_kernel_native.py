@@ -15,7 +15,7 @@ from mindspore_rnnt import native
 SCRIPT = """
 import numpy as np
 from mindspore_rnnt import native
-from mindspore_rnnt.params import pack_params
+from mindspore_rnnt.native import pack_params
 one = np.ones(1, np.int32)
 arrays = [np.zeros((1, 4), np.float32), np.zeros((1, 0), np.int32), one, 0 * one, pack_params()]
 for attempt in range(2):
@@ -90,7 +90,7 @@ def test_version_is_the_package_s():
 
 
 def test_a_missing_library_says_what_mends_it(monkeypatch, tmp_path):
-    monkeypatch.setattr(native, "_LIBRARY", tmp_path / "libmindspore_rnnt_cpu.so")
+    monkeypatch.setattr(native.library, "_LIBRARY", tmp_path / "libmindspore_rnnt_cpu.so")
     with pytest.raises(FileNotFoundError, match=r"(?s)is missing.*pip install"):
         native.library_path()
 

@@ -16,7 +16,7 @@ if str(ROOT) not in sys.path:
     sys.path.append(str(ROOT))  # behind the installed package, which is what is tested
 
 from aot_build.twin import build_twin, driver  # noqa: E402
-from mindspore_rnnt.params import pack_params  # noqa: E402
+from mindspore_rnnt.native import pack_params  # noqa: E402
 
 ROW_STATS, LATTICE, ROW_GRAD = 1, 2, 4
 NO_TARGETS = 0x7FFFFFFE

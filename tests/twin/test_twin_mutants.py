@@ -22,7 +22,7 @@ ROOT = HERE.parents[1]
 sys.path.append(str(ROOT))  # behind the installed package, which is what is tested
 
 from aot_build.twin import build_twin, driver, host_driver, mutants  # noqa: E402
-from mindspore_rnnt.params import pack_params  # noqa: E402
+from mindspore_rnnt.native import pack_params  # noqa: E402
 from mindspore_rnnt.reference import rnnt_loss_reference  # noqa: E402
 
 OP = ROOT / "ascendc_op"

@@ -8,9 +8,9 @@ import platform
 
 import numpy as np
 
-from . import __version__
-from .ascend_status import Finding, ascend_status
-from .requirements import check_requirements, mindspore_version
+from .. import __version__
+from ..ascend.status import Finding, ascend_status
+from ..requirements import check_requirements, mindspore_version
 
 
 def main(arguments: list[str]) -> int:
@@ -37,7 +37,7 @@ def _versions():
 
 
 def _library():
-    from . import native
+    from .. import native
 
     try:
         path, version = native.library_path(), native.version()
@@ -58,7 +58,7 @@ def _loss():
     try:
         import mindspore as ms
 
-        from . import rnnt_loss
+        from .. import rnnt_loss
 
         logits = ms.Tensor(np.zeros((1, T, U + 1, V), np.float32))
         targets, frames, labels = (ms.Tensor(x, ms.int32) for x in ([[1, 2]], [T], [U]))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-_LIBRARY = Path(__file__).parent / "lib" / "libmindspore_rnnt_cpu.so"
+_LIBRARY = Path(__file__).parents[1] / "lib" / "libmindspore_rnnt_cpu.so"
 _MESSAGE_SIZE = 1024
 
 
@@ -28,7 +28,7 @@ def library_path() -> Path:
 
 
 @lru_cache(maxsize=1)
-def library() -> ctypes.CDLL:
+def load_library() -> ctypes.CDLL:
     """The loaded library, with the signatures of its plain C functions."""
     lib = ctypes.CDLL(str(library_path()))
     for name, result, arguments in (
@@ -55,12 +55,12 @@ def library() -> ctypes.CDLL:
 
 def version() -> str:
     """The version that the library was built as."""
-    return library().MindsporeRnntVersion().decode()
+    return load_library().MindsporeRnntVersion().decode()
 
 
 def cpu_level() -> str:
     """The SIMD level in use; a RuntimeError if MINDSPORE_RNNT_CPU names none of this machine's."""
-    level = library().MindsporeRnntCpuLevel().decode()
+    level = load_library().MindsporeRnntCpuLevel().decode()
     if not level:
         raise RuntimeError(
             f"MINDSPORE_RNNT_CPU must be one of {cpu_levels()} on this machine, "
@@ -71,12 +71,12 @@ def cpu_level() -> str:
 
 def cpu_levels() -> list[str]:
     """The SIMD levels that this machine has, best first."""
-    return library().MindsporeRnntCpuLevels().decode().split(",")
+    return load_library().MindsporeRnntCpuLevels().decode().split(",")
 
 
 def select_cpu_level(level: str) -> None:
     """Use this SIMD level from now on, as MINDSPORE_RNNT_CPU does from the start."""
-    if library().MindsporeRnntSelectCpuLevel(level.encode()) != 0:
+    if load_library().MindsporeRnntSelectCpuLevel(level.encode()) != 0:
         raise ValueError(
             f"the SIMD level must be one of {cpu_levels()} on this machine, but got {level!r}"
         )
@@ -84,12 +84,12 @@ def select_cpu_level(level: str) -> None:
 
 def threads() -> int:
     """The most threads that one call uses."""
-    return library().MindsporeRnntThreads()
+    return load_library().MindsporeRnntThreads()
 
 
 def set_threads(count: int) -> None:
     """Use at most this many threads; 0: as OMP_NUM_THREADS says, else one more than cores."""
-    library().MindsporeRnntSetThreads(count or _threads_of_environment())
+    load_library().MindsporeRnntSetThreads(count or _threads_of_environment())
 
 
 def _threads_of_environment() -> int:
@@ -104,7 +104,7 @@ def stream_seconds(source: np.ndarray, target: np.ndarray) -> float:
     if source.nbytes != target.nbytes:
         raise ValueError(f"target must have {source.nbytes} bytes, but has {target.nbytes}")
     cpu_level()  # which raises; what the library throws here would end the process
-    return library().MindsporeRnntStream(source.ctypes.data, target.ctypes.data, source.nbytes)
+    return load_library().MindsporeRnntStream(source.ctypes.data, target.ctypes.data, source.nbytes)
 
 
 def run_op(name: str, inputs: list[np.ndarray], outputs: list[np.ndarray]) -> None:
@@ -120,8 +120,8 @@ def run_op(name: str, inputs: list[np.ndarray], outputs: list[np.ndarray]) -> No
     shapes = [(ctypes.c_int64 * max(array.ndim, 1))(*array.shape) for array in arrays]
     dtypes = ["bfloat16" if array.dtype == np.uint16 else str(array.dtype) for array in arrays]
     message = ctypes.create_string_buffer(_MESSAGE_SIZE)
-    code = library().MindsporeRnntRun(
-        getattr(library(), name),
+    code = load_library().MindsporeRnntRun(
+        getattr(load_library(), name),
         count,
         (ctypes.c_void_p * count)(*(array.ctypes.data for array in arrays)),
         (ctypes.c_int * count)(*(array.ndim for array in arrays)),

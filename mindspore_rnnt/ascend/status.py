@@ -9,8 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from .cann import find_cann, where_cann_was_sought
-from .opp import BUILD_COMMAND, find_package
+from .package import BUILD_COMMAND, find_package
+from .toolkit import find_cann, where_cann_was_sought
 
 
 class Finding(NamedTuple):

@@ -6,8 +6,8 @@ from functools import partial
 
 import numpy as np
 
-from .checks import INT_DTYPES, LOGITS_DTYPES, check_labels, check_lengths, refuse
-from .layout import packed_indices
+from ..checks import INT_DTYPES, LOGITS_DTYPES, check_labels, check_lengths, refuse
+from ..rows import packed_indices
 
 _CALLER = "JoinerRNNTLoss"
 _refuse = partial(refuse, _CALLER)

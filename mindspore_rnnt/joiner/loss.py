@@ -6,13 +6,12 @@ import math
 import mindspore as ms
 from mindspore import Tensor, nn, ops
 
-from .checks import check_options, check_reduction, check_switches
-from .chunked_phases import ChunkedPhases
-from .functional import as_int32, is_compiled
-from .joiner import PackedJoiner
-from .joiner_checks import check_batch, check_blank, check_joiner, check_tensors, rows_within
-from .pynative import in_given_precision
-from .reduction import reduce_losses
+from ..checks import check_options, check_reduction, check_switches
+from ..functional import as_int32, is_compiled, reduce_losses
+from ..kernels.recorder import in_given_precision
+from .checks import check_batch, check_blank, check_joiner, check_tensors, rows_within
+from .chunks import ChunkedPhases
+from .packed import PackedJoiner
 
 
 class JoinerRNNTLoss(nn.Cell):

@@ -3,7 +3,7 @@
 and MindSpore come to see it. Nothing here imports MindSpore.
 
 Both read ASCEND_CUSTOM_OPP_PATH once, when they first need an operator. `expose` therefore runs
-when mindspore_rnnt is imported.
+when a loss is imported (`kernels.prepare_import`).
 """
 
 import os
@@ -16,7 +16,7 @@ _HEADER = Path("op_api", "include", "aclnn_rnnt_fused.h")
 _INSTALLED = Path("lib", "ascend", "vendors", VENDOR)
 
 
-def package_path(root: Path = Path(__file__).parent) -> Path:
+def package_path(root: Path = Path(__file__).parents[1]) -> Path:
     """Where the build installs by default: inside the Python package at `root`."""
     return root / _INSTALLED
 
