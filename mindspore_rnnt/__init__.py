@@ -23,14 +23,17 @@ _HOME = {
     "packed_indices": "rows",
     "PackedJoiner": "joiner.packed",
     "JoinerRNNTLoss": "joiner.loss",
+    "set_num_threads": "native",
+    "get_num_threads": "native",
 }
+_WITHOUT_MINDSPORE = ("rows", "native")
 __all__ = [*_HOME, "__version__"]
 
 
 def __getattr__(name):
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if _HOME[name] != "rows":
+    if _HOME[name] not in _WITHOUT_MINDSPORE:
         check_requirements()
     value = getattr(import_module(f".{_HOME[name]}", __name__), name)
     globals()[name] = value

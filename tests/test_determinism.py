@@ -13,8 +13,8 @@ LENGTHS = [(37, 9), (61, 4), (1, 0), (50, 17), (2, 30)]
 
 @pytest.fixture
 def thread_count():
-    yield native.set_threads
-    native.set_threads(0)
+    yield native.set_num_threads
+    native.set_num_threads(0)
 
 
 def _same(a, b):

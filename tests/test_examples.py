@@ -33,7 +33,8 @@ def test_docstrings_follow_mindspores_order(name):
     sections = ["Args:", "Inputs:", "Outputs:", "Returns:", "Raises:", "Supported Platforms:"]
     found = [line.strip() for line in inspect.getdoc(thing).splitlines()]
     order = [found.index(s) for s in [*sections, "Examples:"] if s in found]
-    assert order == sorted(order) and {"Args:", "Raises:", "Examples:"} <= set(found)
+    needed = {"Args:", "Raises:", "Examples:"} if inspect.signature(thing).parameters else set()
+    assert order == sorted(order) and needed <= set(found)
 
 
 @pytest.mark.parametrize("readme", READMES)

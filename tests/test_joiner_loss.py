@@ -194,10 +194,10 @@ def test_the_same_bits_in_each_run_and_for_any_number_of_threads():
     results = []
     try:
         for threads in (0, 1, 2, 1):
-            native.set_threads(threads)
+            native.set_num_threads(threads)
             results.append(gradients(loss_fn, batch))
     finally:
-        native.set_threads(0)
+        native.set_num_threads(0)
     results.append(gradients(copy.deepcopy(loss_fn), batch))
     for result in results[1:]:
         assert all(np.array_equal(a, b) for a, b in zip(result, results[0]))

@@ -30,6 +30,8 @@ RNNT_EXPORT int MindsporeRnntSelectCpuLevel(const char* name) {
 
 RNNT_EXPORT int MindsporeRnntThreads() { return rnnt::MaxThreads(); }
 
+RNNT_EXPORT int MindsporeRnntMostThreads() { return rnnt::MostThreads(); }
+
 RNNT_EXPORT void MindsporeRnntSetThreads(int threads) { rnnt::SetThreads(threads); }
 
 using Entry = int(int nparam, void** params, int* ndims, int64_t** shapes, const char** dtypes,

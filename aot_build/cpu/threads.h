@@ -13,11 +13,15 @@
 
 namespace rnnt {
 
-// The most threads of a call: one more than the cores that the process may run on, unless
-// SetThreads set another number (0 restores the default). 1 in a forked child, which has no thread
-// but the one that forked.
+// The most threads of a call: one more than the CPUs that the process may run on, unless SetThreads
+// set another number (0 restores the default). 1 in a forked child, which has no thread but the one
+// that forked.
 int MaxThreads();
 void SetThreads(int threads);
+
+// The ceiling of SetThreads, because threads that have started stay: twice the CPUs of the machine,
+// at least 64.
+int MostThreads();
 
 // Calls task(context, i) for each i in [0, count), in any order, on up to `threads` threads.
 void ParallelCalls(int64_t count, int threads, void (*task)(const void* context, int64_t i),

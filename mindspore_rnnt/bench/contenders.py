@@ -26,7 +26,7 @@ def available(peers: list[str]) -> list[str]:
 def make(contenders: list[str], problem: Problem, threads: int) -> dict[str, Callable[[], None]]:
     """A contender is a peer's name, "stream" or "<form> <mode>" of ours; all of ours read the same
     tensors."""
-    native.set_threads(threads)
+    native.set_num_threads(threads)
     calls, inputs = {}, None
     for contender in contenders:
         if is_ours(contender):

@@ -16,7 +16,7 @@ STATE = 5  # floats per row that RnntForward leaves to RnntBackward
 
 def profile(problem: Problem, threads: int, seconds: float) -> dict[str, Timing]:
     """Times of: each operator, the two-op pair on old and on fresh memory; float32 only."""
-    native.set_threads(threads)
+    native.set_num_threads(threads)
     logits, B = problem.packed(), len(problem.lengths)
     ints = [problem.targets, problem.logit_lengths, problem.target_lengths]
     batch = [logits, *ints, pack_params()]

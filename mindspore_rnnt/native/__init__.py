@@ -8,24 +8,24 @@ from .library import (
     load_library,
     run_op,
     select_cpu_level,
-    set_threads,
     stream_seconds,
-    threads,
     version,
 )
 from .params import Param, pack_params
+from .threads import get_num_threads, set_num_threads, thread_source
 
 __all__ = [
     "Param",
     "cpu_level",
     "cpu_levels",
+    "get_num_threads",
     "library_path",
     "load_library",
     "pack_params",
     "run_op",
     "select_cpu_level",
-    "set_threads",
+    "set_num_threads",
     "stream_seconds",
-    "threads",
+    "thread_source",
     "version",
 ]

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
+from .cpus import default_threads
+
 _LIBRARY = Path(__file__).parents[1] / "lib" / "libmindspore_rnnt_cpu.so"
 _MESSAGE_SIZE = 1024
 
@@ -37,6 +39,7 @@ def load_library() -> ctypes.CDLL:
         ("MindsporeRnntCpuLevels", ctypes.c_char_p, ()),
         ("MindsporeRnntSelectCpuLevel", ctypes.c_int, (ctypes.c_char_p,)),
         ("MindsporeRnntThreads", ctypes.c_int, ()),
+        ("MindsporeRnntMostThreads", ctypes.c_int, ()),
         ("MindsporeRnntSetThreads", None, (ctypes.c_int,)),
         (
             "MindsporeRnntStream",
@@ -49,7 +52,7 @@ def load_library() -> ctypes.CDLL:
         function.restype = result
         if arguments is not None:
             function.argtypes = arguments
-    lib.MindsporeRnntSetThreads(_threads_of_environment())
+    lib.MindsporeRnntSetThreads(default_threads().count)
     return lib
 
 
@@ -80,23 +83,6 @@ def select_cpu_level(level: str) -> None:
         raise ValueError(
             f"the SIMD level must be one of {cpu_levels()} on this machine, but got {level!r}"
         )
-
-
-def threads() -> int:
-    """The most threads that one call uses."""
-    return load_library().MindsporeRnntThreads()
-
-
-def set_threads(count: int) -> None:
-    """Use at most this many threads; 0: as OMP_NUM_THREADS says, else one more than cores."""
-    load_library().MindsporeRnntSetThreads(count or _threads_of_environment())
-
-
-def _threads_of_environment() -> int:
-    """OMP_NUM_THREADS as the user left it, or 0. On import MindSpore sets the variable to 1 in the
-    C environment, for its own use; os.environ does not see that."""
-    first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
-    return int(first) if first.isdigit() else 0
 
 
 def stream_seconds(source: np.ndarray, target: np.ndarray) -> float:

@@ -47,7 +47,7 @@ def _library():
     return [
         Finding("CPU library", f"{version} in {path}"),
         Finding("SIMD level", f"{level} (of {', '.join(levels)})"),
-        Finding("threads", str(native.threads())),
+        Finding("threads", f"{native.get_num_threads()} ({native.thread_source()})"),
     ]
 
 

@@ -17,5 +17,5 @@ def level(request):
 
 @pytest.fixture
 def set_threads():
-    yield native.set_threads
-    native.set_threads(0)
+    yield native.set_num_threads
+    native.set_num_threads(0)

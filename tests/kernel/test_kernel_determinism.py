@@ -23,7 +23,7 @@ def test_any_thread_count(level, set_threads, V, padded):
     expected = fused(layout), two_op(layout)
     for threads in (2, 3, 8):
         set_threads(threads)
-        assert native.threads() == threads
+        assert native.get_num_threads() == threads
         for one, many in zip(expected, (fused(layout), two_op(layout))):
             assert same_bits(one[0], many[0]) and same_bits(one[1], many[1])
 
@@ -84,6 +84,6 @@ def test_after_a_fork(set_threads):
         signal.alarm(20)  # a child that hangs ends with a signal
         loss, gradient = fused(layout)
         right = same_bits(loss, expected[0]) and same_bits(gradient, expected[1])
-        os._exit(0 if right and native.threads() == 1 else 1)
+        os._exit(0 if right and native.get_num_threads() == 1 else 1)
     assert os.waitpid(child, 0)[1] == 0
-    assert native.threads() == 2
+    assert native.get_num_threads() == 2

@@ -25,7 +25,7 @@ for attempt in range(2):
     except RuntimeError as error:
         print("refused:", error)
 try:
-    print(native.cpu_level(), native.threads())
+    print(native.cpu_level(), native.get_num_threads())
 except RuntimeError as error:
     print("unknown:", error)
 """
@@ -61,28 +61,6 @@ def test_an_unknown_level_is_refused_and_nobody_dies(name):
     assert lines[2].startswith("unknown: MINDSPORE_RNNT_CPU must be one of")
     with pytest.raises(ValueError, match=f"but got '{name}'"):
         native.select_cpu_level(name)
-
-
-def test_the_environment_sets_the_threads(set_threads):
-    assert run_with(OMP_NUM_THREADS="3")[-1].split()[1] == "3"
-    set_threads(5)
-    assert native.threads() == 5
-    set_threads(0)
-    assert native.threads() == int(run_with()[-1].split()[1])
-
-
-def test_a_variable_set_behind_pythons_back_does_not_count():
-    """MindSpore calls setenv("OMP_NUM_THREADS", "1") when it is imported."""
-    code = (
-        "import ctypes, os; from mindspore_rnnt import native;"
-        "ctypes.CDLL(None).setenv(b'OMP_NUM_THREADS', b'1', 1);"
-        "print(native.threads() - len(os.sched_getaffinity(0)))"
-    )
-    environment = {k: v for k, v in os.environ.items() if k != "OMP_NUM_THREADS"}
-    output = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
-    )
-    assert output.stdout.strip() == "1"
 
 
 def test_version_is_the_package_s():
