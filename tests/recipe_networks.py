@@ -5,7 +5,8 @@ import mindspore as ms
 import numpy as np
 
 from mindspore_rnnt import packed_indices
-from mindspore_rnnt.recipe import config, model
+from mindspore_rnnt.recipe import config
+from mindspore_rnnt.recipe.model import transducer
 
 VOCABULARY = 7
 NETWORK = [
@@ -33,7 +34,7 @@ def network(*overrides, seed=3):
     """A configuration and a model with random weights."""
     settings = config.load(None, [*NETWORK, *overrides])
     ms.set_seed(seed)
-    return settings, model.build(settings, VOCABULARY).set_train()
+    return settings, transducer.build(settings, VOCABULARY).set_train()
 
 
 def random_features(batch, frames, seed=0):

@@ -27,33 +27,24 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _demo(options: argparse.Namespace) -> int:
-    from . import evaluate, train
+    from .commands import evaluate
+    from .training import loop
 
     config = _config(options)
-    train.run(config)
+    loop.run(config)
     evaluate.run(config.train.output)
     return 0
 
 
 def _train(options: argparse.Namespace) -> int:
-    from . import train
+    from .commands import train
 
-    config = _config(options)
-    return _check_learning(config, train.run(config))
-
-
-def _check_learning(config: configuration.Config, history: list[dict]) -> int:
-    """1 when the configuration wants the loss to fall and it did not."""
-    wanted = config.train.require_loss_ratio
-    if not wanted:
-        return 0
-    first, last = history[0]["loss"], history[-1]["loss"]
-    print(f"loss {first:.3f} -> {last:.3f}; required at most {wanted} of the first")
-    return 0 if last <= wanted * first else 1
+    return train.run(_config(options))
 
 
 def _evaluate(options: argparse.Namespace) -> int:
-    from . import checkpoint, evaluate, study
+    from .commands import evaluate, study
+    from .decoding import run_folder
 
     if options.checkpoint and (options.full or options.config or options.output):
         raise ValueError(
@@ -67,31 +58,27 @@ def _evaluate(options: argparse.Namespace) -> int:
         evaluate.run(config.train.output, config, by_voice=True, weights=options.weights)
     else:
         folder = options.checkpoint or _config(options).train.output
-        config = checkpoint.load_config(folder, options.set)
+        config = run_folder.load_config(folder, options.set)
         evaluate.run(folder, config, by_voice=True, weights=options.weights)
     return 0
 
 
 def _listen(options: argparse.Namespace) -> int:
-    from . import listen
+    from .commands import listen
 
     listen.run(options.checkpoint, options.wav, options.weights)
     return 0
 
 
 def _synth(options: argparse.Namespace) -> int:
-    from . import corpus, dataset
+    from .commands import synth
 
-    train, heldout, vocabulary = dataset.load(_config(options))
-    folder = Path(options.output or "corpus")
-    for name, part in (("train", train), ("heldout", heldout)):
-        print(corpus.write_manifest(part, folder, name), len(part), "utterances")
-    vocabulary.save(folder / "vocabulary.txt")
+    synth.run(_config(options), options.output or "corpus")
     return 0
 
 
 def _export(options: argparse.Namespace) -> int:
-    from . import export
+    from .commands import export
 
     output = options.output or Path(options.checkpoint) / "export"
     export.run(options.checkpoint, output, options.weights)

@@ -3,11 +3,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from .config import Config
-
 CHOICES = {
     "model.subsampling": ("stack", "conv2d"),
     "model.predictor": ("stateless", "lstm"),
@@ -67,8 +62,8 @@ RULES = {
 }
 
 
-def check(config: Config) -> None:
-    """A ValueError for the first setting that breaks a rule."""
+def check(config: object) -> None:
+    """`config` is a `config.Config`. A ValueError for the first setting that breaks a rule."""
     for key, choices in CHOICES.items():
         if _value(config, key) not in choices:
             names = ", ".join(map(repr, choices))
@@ -87,6 +82,6 @@ def check(config: Config) -> None:
         )
 
 
-def _value(config: Config, key: str) -> object:
+def _value(config: object, key: str) -> object:
     section, name = key.split(".")
     return getattr(getattr(config, section), name)

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A spectrogram with each character where it was emitted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from matplotlib import font_manager
+from matplotlib.figure import Figure
+
+LABEL = 0.045  # of the picture's width: the longest syllable
+CHINESE_FONTS = ("CJK", "Han Sans", "Han Serif", "SimHei", "WenQuanYi", "YaHei", "Noto Sans SC")
+
+
+def emissions(
+    features: np.ndarray,
+    hop: float,
+    text: str,
+    seconds: Sequence[float],
+    title: str,
+    pinyin: Mapping[str, str],
+    path: str | Path,
+    noise: str = "",
+) -> None:
+    """Log-mel `features` (n, mels), one every `hop` seconds, as they were decoded.
+
+    `seconds` has the time each character of `text` came at; `noise` is what was mixed in.
+    """
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    axes = figure.subplots()
+    frames, mels = features.shape
+    axes.imshow(features.T, origin="lower", aspect="auto", extent=(0, frames * hop, 0, mels))
+    font = chinese_font()
+    family = {"fontfamily": font} if font else {}
+    for character, second, line in zip(text, seconds, lines(seconds, LABEL * frames * hop)):
+        axes.axvline(second, color="white", linewidth=0.8)
+        height = mels * (0.93 - 0.07 * line)
+        label = readable(character, font, pinyin)
+        box = {"facecolor": "black", "alpha": 0.5, "linewidth": 0, "pad": 1}
+        axes.text(second, height, label, color="white", ha="right", bbox=box, **family)
+    shown = title if font else " ".join(readable(item, font, pinyin) for item in title)
+    axes.set_title(shown, fontsize=11, **family)
+    xlabel = f"seconds ({noise})" if noise else "seconds"
+    axes.set(xlabel=xlabel, ylabel="mel bin", xlim=(0, frames * hop))
+    figure.savefig(path, dpi=120)
+
+
+def lines(seconds: Sequence[float], width: float) -> list[int]:
+    """The line for each label, so wide, that no two emitted close together cover each other."""
+    last, chosen = [], []  # the last label's place on each line
+    for second in seconds:
+        line = next((n for n, end in enumerate(last) if end <= second - width), len(last))
+        last[line : line + 1] = [second]
+        chosen.append(line)
+    return chosen
+
+
+def readable(character: str, font: str | None, pinyin: Mapping[str, str]) -> str:
+    """The character where a font can show it, else its pinyin, else its code point."""
+    if font or character.isascii():
+        return character
+    return pinyin.get(character, f"U+{ord(character):04X}")
+
+
+def chinese_font() -> str | None:
+    """The family of an installed font that has Chinese characters."""
+    for entry in font_manager.fontManager.ttflist:
+        if any(name in entry.name for name in CHINESE_FONTS):
+            return entry.name
+    return None

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run's folder: what is needed to use its model, and what is needed to go on with the run.
+
+    config.yaml  vocabulary.txt  cmvn.npy       how to build the model and feed it
+    grammar.yaml                                a copy of the commands, if there is a grammar
+    model.ckpt                                  weights to use: the mean of the last checkpoints
+    checkpoints/                                see `training.checkpoint`
+
+From the end of the first epoch on there is a model to use, better with every epoch.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import mindspore as ms
+from mindspore import Parameter, Tensor
+
+from .. import config as configuration
+from ..config import Config
+from ..data.features import Cmvn
+from ..data.text import Vocabulary
+from ..model import transducer
+from .recogniser import Recogniser
+
+GRAMMAR = "grammar.yaml"
+WEIGHTS = {"mean": "model.ckpt", "best": "checkpoints/best.ckpt"}
+
+
+def start_run(folder: str | Path, config: Config, vocabulary: Vocabulary, cmvn: Cmvn) -> None:
+    """Write what `load_run` needs beside the weights."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    configuration.save(config, folder / "config.yaml")
+    vocabulary.save(folder / "vocabulary.txt")
+    cmvn.save(folder / "cmvn.npy")
+    if config.data.grammar:  # not copyfile: it may be this very file
+        (folder / GRAMMAR).write_bytes(configuration.find(config.data.grammar).read_bytes())
+    else:
+        (folder / GRAMMAR).unlink(missing_ok=True)
+
+
+def load_config(folder: str | Path, overrides: Sequence[str] = ()) -> Config:
+    """The configuration of a run or of exported files, with the grammar that lies beside it."""
+    folder = Path(folder)
+    grammar = folder / GRAMMAR
+    if grammar.is_file():
+        # The path in quotes, as it is read as YAML; before the others, which may name another.
+        quoted = json.dumps(str(grammar), ensure_ascii=False)
+        overrides = [f"data.grammar={quoted}", *overrides]
+    return configuration.load(folder / "config.yaml", overrides)
+
+
+def load_run(
+    folder: str | Path, config: Config | None = None, weights: str = "mean"
+) -> tuple[Recogniser, Config, Vocabulary, Cmvn]:
+    """The trained model of a folder, with all that belongs to it.
+
+    `config` takes the place of the run's own; `weights` are of the last checkpoints ("mean") or of
+    the one with the lowest held-out CER ("best").
+    """
+    folder = Path(folder)
+    path = folder / WEIGHTS[weights]
+    if not path.is_file():
+        raise FileNotFoundError(f"{folder} holds no trained model: {path} is missing")
+    config = config or load_config(folder)
+    vocabulary = Vocabulary.load(folder / "vocabulary.txt")
+    model = transducer.build_deployed(config, len(vocabulary))
+    parameters = {item.name: item for item in model.get_parameters()}
+    assign(parameters, ms.load_checkpoint(str(path)), path)
+    return Recogniser(model), config, vocabulary, Cmvn.load(folder / "cmvn.npy")
+
+
+def assign(parameters: dict[str, Parameter], values: dict[str, Parameter], path: Path) -> None:
+    for name, parameter in parameters.items():
+        if name not in values:
+            raise ValueError(f"{path} lacks {name!r}; was it made with another configuration?")
+        if values[name].shape != parameter.shape:
+            raise ValueError(
+                f"{path} has {name!r} of shape {values[name].shape}, but the configuration "
+                f"makes it {parameter.shape}"
+            )
+        parameter.set_data(Tensor(values[name].asnumpy()))

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Held-out utterances decoded in a noise condition, and the table of their error rates."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..config import Config
+from ..data import buckets, dataset
+from ..data.corpus import Utterance
+from ..data.features import Cmvn, LogMel
+from ..data.grammar import Grammar
+from ..data.text import Vocabulary
+from .metrics import CharErrorRate, SentenceAccuracy, SlotAccuracy
+from .recogniser import Recogniser
+from .search import decode
+from .ticket import TicketParser
+
+SHAPES = 2  # padded lengths of held-out batches: decoding is cheap, compiling is not
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """A held-out utterance, what was recognised, and when each character came."""
+
+    utterance: Utterance
+    text: str
+    seconds: tuple[float, ...]
+    features: np.ndarray | None = None  # what was decoded, of an utterance to draw
+
+
+def decode_all(
+    recogniser: Recogniser,
+    config: Config,
+    heldout: Sequence[Utterance],
+    vocabulary: Vocabulary,
+    cmvn: Cmvn,
+    snr_db: float | None = None,
+    drawn: Collection[Utterance] = (),
+) -> list[Decoded]:
+    """Every held-out utterance decoded, clean or with noise at one ratio, in a fixed order.
+
+    Those in `drawn` keep their features.
+    """
+    extractor = LogMel(config.features)
+    frames = np.array([extractor.num_frames(item.samples) for item in heldout])
+    shapes = buckets.padded_shapes(frames, SHAPES)
+    seconds = buckets.SUBSAMPLING * config.features.hop_ms / 1000
+    decoded = []
+    for batch in dataset.heldout_batches(config, heldout, cmvn, shapes, snr_db):
+        found = decode(recogniser, batch["features"], batch["frame_lengths"], config)
+        for row, (utterance, (ids, times)) in enumerate(zip(batch["utterances"], found)):
+            when = tuple((int(time) + 1) * seconds for time in times)
+            heard = batch["features"][row, : batch["frame_lengths"][row]]
+            kept = heard if utterance in drawn else None
+            decoded.append(Decoded(utterance, vocabulary.decode(ids), when, kept))
+    return decoded
+
+
+def table(
+    results: dict[str, list[Decoded]], grammar: Grammar | None, by_voice: bool = False
+) -> list[dict]:
+    """One row for each noise condition, and with `by_voice` for each voice in it."""
+    rows = []
+    for condition, decoded in results.items():
+        groups = {"all": decoded}
+        if by_voice:
+            for item in decoded:
+                groups.setdefault(item.utterance.voice or "plain", []).append(item)
+        for voice, group in groups.items():
+            rows.append({"noise": condition, "voice": voice, **scores(group, grammar)})
+    return rows
+
+
+def scores(decoded: Sequence[Decoded], grammar: Grammar | None) -> dict:
+    """CER, sentence and slot accuracy of some utterances; slots where some said a command."""
+    metrics = {"cer": CharErrorRate(), "sentences": SentenceAccuracy()}
+    slots = SlotAccuracy(TicketParser(grammar)) if grammar else None
+    texts = [item.text for item in decoded], [item.utterance.text for item in decoded]
+    for metric in metrics.values():
+        metric.update(*texts)
+    if slots:
+        slots.update(*texts)
+        if slots.counted:
+            metrics["slots"] = slots
+    return {name: metric.eval() for name, metric in metrics.items()} | {"utterances": len(decoded)}
+
+
+def format_table(rows: Sequence[dict]) -> str:
+    """Markdown: rates in percent, other columns as they are, a dash where a row has none."""
+    names = list(max(rows, key=len))
+    lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
+    for row in rows:
+        values = [row.get(name, "-") for name in names]
+        cells = [f"{100 * v:.2f} %" if isinstance(v, float) else str(v) for v in values]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)

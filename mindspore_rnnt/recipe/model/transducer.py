@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The transducer: encoder, predictor, packed joiner and loss in one Cell.
+
+`construct` takes the arrays of a batch (INPUTS, as `dataset` makes them) and gives the loss. To
+decode, see `recogniser`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mindspore import Tensor, amp, float16, nn
+
+from mindspore_rnnt import JoinerRNNTLoss, PackedJoiner, RNNTLoss
+
+from ..config import Config
+from ..data.text import BLANK
+from .conformer import ConformerEncoder
+from .predictor import build_predictor
+
+INPUTS = (
+    "features",
+    "frame_lengths",
+    "encoder_lengths",
+    "targets",
+    "target_lengths",
+    "frame_rows",
+    "label_rows",
+)
+
+
+def build(config: Config, vocab_size: int) -> Transducer:
+    """A new model; its weights follow from MindSpore's seed."""
+    return Transducer(config, vocab_size)
+
+
+def build_deployed(config: Config, vocab_size: int) -> Transducer:
+    """A new model to decode with, in float32 however it was trained.
+
+    Mixed precision reaches `construct` alone: the encoder's `step` would stream in float32 what
+    `construct` computes in float16 for a whole utterance.
+    """
+    return build(replace(config, train=replace(config.train, dtype="float32")), vocab_size)
+
+
+class Transducer(nn.Cell):
+    def __init__(self, config: Config, vocab_size: int):
+        super().__init__()
+        model = config.model
+        self.encoder = ConformerEncoder(model, config.features.mels)
+        if config.train.dtype == "float16":
+            self.encoder = amp.auto_mixed_precision(self.encoder, "auto", float16)
+        self.predictor = build_predictor(model, vocab_size)
+        joiner = PackedJoiner(model.encoder_dim, model.predictor_dim, model.joiner_dim, vocab_size)
+        self.jit = config.train.jit
+        self.chunked = bool(config.train.memory_budget)
+        self.loss = _build_loss(joiner, config.train.memory_budget)
+        # After the loss, which may hold it too: the last owner gives the weights their names, so
+        # that a checkpoint fits with and without a memory budget.
+        self.joiner = joiner
+
+    def construct(
+        self,
+        features: Tensor,
+        frame_lengths: Tensor,
+        encoder_lengths: Tensor,
+        targets: Tensor,
+        target_lengths: Tensor,
+        frame_rows: Tensor,
+        label_rows: Tensor,
+        keep: Tensor | None = None,
+    ) -> Tensor:
+        """The mean loss of a batch; `keep` are the encoder's dropout factors."""
+        frames = self.encoder(features, frame_lengths, keep)
+        steps = self.predictor(targets)
+        lengths = (encoder_lengths, target_lengths)
+        if self.chunked:
+            return self.loss(frames, steps, targets, *lengths, frame_rows, label_rows)
+        return self.loss(self.joiner(frames, steps, frame_rows, label_rows), targets, *lengths)
+
+
+def _build_loss(joiner: PackedJoiner, memory_budget: str) -> nn.Cell:
+    if not memory_budget:
+        return RNNTLoss(blank=BLANK, validate=False)
+    return JoinerRNNTLoss(joiner, memory_budget, blank=BLANK, validate=False)

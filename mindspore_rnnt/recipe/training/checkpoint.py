@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checkpoints of a run, in its folder's `checkpoints/`.
+
+    step-0000123.ckpt    model, optimizer, loss scale and position
+    best.ckpt            the one with the lowest held-out CER
+
+A file appears whole or not at all, so a run may be killed at any moment. No generator's state is
+saved, because none carries over: everything random follows from (seed, epoch, step).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import mindspore as ms
+import numpy as np
+from mindspore import Parameter, Tensor
+
+from ..decoding.run_folder import WEIGHTS, assign
+
+POSITION = "position"
+
+
+@dataclass
+class Position:
+    """Where a run is: `step` batches of `epoch` are done."""
+
+    epoch: int = 0
+    step: int = 0
+    update: int = 0
+    skipped: int = 0  # updates that were not finite
+    losses: list[float] = field(default_factory=list)  # of the epoch so far
+    history: list[dict] = field(default_factory=list)  # one row for each finished epoch
+
+
+class Checkpoints:
+    """Saves and restores the values of `parameters`, which include the optimizer's state."""
+
+    def __init__(self, folder: str | Path, parameters: Iterable[Parameter], keep: int):
+        self._folder = Path(folder) / "checkpoints"
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._parameters = {item.name: item for item in parameters}
+        self._keep = keep
+
+    def save(self, position: Position, is_best: bool = False) -> None:
+        path = self._folder / f"step-{position.update:07d}.ckpt"
+        values = [{"name": name, "data": item} for name, item in self._parameters.items()]
+        extra = {POSITION: json.dumps(asdict(position))}
+        _write(path, lambda name: ms.save_checkpoint(values, name, append_dict=extra))
+        if is_best:
+            _write(self._folder / "best.ckpt", lambda name: shutil.copyfile(path, name))
+        for old in self.saved()[: -self._keep]:
+            old.unlink()
+
+    def restore(self) -> Position | None:
+        """Load the newest checkpoint into the parameters, if there is one."""
+        saved = self.saved()
+        if not saved:
+            return None
+        values = ms.load_checkpoint(str(saved[-1]))
+        position = Position(**json.loads(values.pop(POSITION)))
+        assign(self._parameters, values, saved[-1])
+        return position
+
+    def clear(self) -> None:
+        """Forget an earlier run in the same folder, the weights to use among them."""
+        for path in self._folder.glob("*.ckpt"):
+            path.unlink()
+        (self._folder.parent / WEIGHTS["mean"]).unlink(missing_ok=True)
+
+    def average(self, count: int, names: Iterable[str], path: Path) -> None:
+        """Write the mean of the named values over the newest `count` checkpoints."""
+        loaded = [ms.load_checkpoint(str(item)) for item in self.saved()[-count:]]
+        means = [
+            {"name": name, "data": Tensor(np.mean([v[name].asnumpy() for v in loaded], axis=0))}
+            for name in names
+        ]
+        _write(path, lambda name: ms.save_checkpoint(means, name))
+
+    def saved(self) -> list[Path]:
+        """The checkpoints there are, oldest first."""
+        return sorted(self._folder.glob("step-*.ckpt"))
+
+
+def _write(path: Path, write: Callable[[str], object]) -> None:
+    """Give `path` its content in one step."""
+    draft = path.with_name(f".{path.stem}.tmp.ckpt")
+    draft.unlink(missing_ok=True)
+    write(str(draft))
+    os.replace(draft, path)

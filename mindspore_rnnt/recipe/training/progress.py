@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one sees of a training: a bar, two CSV files, and a picture of the curves."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+from tqdm import tqdm
+
+from .curves import learning_curves
+
+
+class Progress:
+    """Appends to steps.csv and epochs.csv in `folder`; rows after `update` are forgotten."""
+
+    def __init__(self, folder: str | Path, total_updates: int, update: int, visible: bool):
+        self._folder = Path(folder)
+        self._visible = visible
+        self._bar = tqdm(
+            total=total_updates, initial=update, unit="step", disable=not visible, mininterval=1.0
+        )
+        self._steps = _Table(self._folder / "steps.csv", update) if visible else None
+        self._epochs = _Table(self._folder / "epochs.csv", update) if visible else None
+
+    def step(self, row: dict) -> None:
+        self._bar.update()
+        self._bar.set_postfix(epoch=row["epoch"], loss=f"{row['loss']:.3f}", refresh=False)
+        if self._visible:
+            self._steps.append(row)
+
+    def epoch(self, row: dict) -> None:
+        if self._visible:
+            self._epochs.append(row)
+            self.note("  ".join(f"{name} {_short(value)}" for name, value in row.items()))
+
+    def note(self, text: str) -> None:
+        """A line above the bar."""
+        if self._visible:
+            self._bar.write(text)
+
+    def close(self) -> None:
+        self._bar.close()
+        if self._visible:
+            steps = [{"step": row["update"], "loss": row["loss"]} for row in self._steps.rows]
+            rates = [
+                {"step": row["update"], "cer": row["cer"]}
+                for row in self._epochs.rows
+                if row["cer"] is not None
+            ]
+            learning_curves(steps, rates, self._folder / "curves.png")
+
+
+def _number(text: str) -> int | float | None:
+    """The value that was written, so that a row written again is the same text."""
+    if not text:
+        return None
+    return int(text) if text.isdigit() else float(text)
+
+
+def _short(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+class _Table:
+    """A CSV file whose columns are those of its first row."""
+
+    def __init__(self, path: Path, update: int):
+        self._path = path
+        kept = [row for row in _read(path) if row["update"] <= update]
+        path.unlink(missing_ok=True)
+        self.rows: list[dict] = []
+        for row in kept:
+            self.append(row)
+
+    def append(self, row: dict) -> None:
+        with self._path.open("a", encoding="utf-8", newline="") as stream:
+            writer = csv.DictWriter(stream, list((self.rows or [row])[0]))
+            if not self.rows:
+                writer.writeheader()
+            writer.writerow(row)
+        self.rows.append(row)
+
+
+def _read(path: Path) -> list[dict]:
+    if not path.is_file():
+        return []
+    with path.open(encoding="utf-8", newline="") as stream:
+        return [
+            {name: _number(value) for name, value in row.items()} for row in csv.DictReader(stream)
+        ]

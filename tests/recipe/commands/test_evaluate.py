@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables, pictures and work orders of a run whose decoder is replaced by known answers."""
+
+import json
+
+import numpy as np
+import pytest
+
+from mindspore_rnnt.recipe import config
+from mindspore_rnnt.recipe.commands import evaluate, study
+from mindspore_rnnt.recipe.data import dataset
+from mindspore_rnnt.recipe.data.grammar import load_grammar
+from mindspore_rnnt.recipe.data.noise import NoiseMaker
+from mindspore_rnnt.recipe.decoding import scoring
+
+OVERRIDES = [
+    "data.train_utterances=6",
+    "data.heldout_utterances=6",
+    "decode.batch_size=4",
+    "evaluate.snr_db=[5]",
+    "evaluate.pictures=1",
+]
+
+
+@pytest.fixture
+def answers(monkeypatch):
+    """Decoding that hears everything rightly but voice m4, of whom the last character is lost."""
+    settings = config.load(None, OVERRIDES)
+    train, heldout, vocabulary = dataset.load(settings)
+    by_frames = {}
+
+    def load_run(folder, config=None, weights="mean"):
+        return None, config or settings, vocabulary, cmvn
+
+    def decode(recogniser, features, frame_lengths, _):
+        assert features.shape[0] == len(frame_lengths) == 4
+        found = []
+        for frames in frame_lengths:
+            text, voice = by_frames[int(frames)]
+            ids = vocabulary.encode(text)[: -1 if voice == "m4" else None]
+            found.append((list(ids), list(range(len(ids)))))
+        return found
+
+    extractor = scoring.LogMel(settings.features)
+    cmvn = scoring.Cmvn.of([extractor(item.audio()) for item in train])
+    for item in heldout:
+        by_frames[extractor.num_frames(item.samples)] = (item.text, item.voice)
+    assert len(by_frames) == 6, "the answers are told apart by their length"
+    monkeypatch.setattr(evaluate, "load_run", load_run)
+    monkeypatch.setattr(evaluate, "decode", decode)
+    return heldout
+
+
+def test_table_by_noise_and_voice(answers, tmp_path, capsys):
+    rows = evaluate.run(tmp_path, by_voice=True)
+    lost = sum(item.voice == "m4" for item in answers)
+    length = sum(len(item.text) for item in answers)
+    assert [(row["noise"], row["voice"]) for row in rows] == [
+        (noise, voice) for noise in ("clean", "5 dB") for voice in ("all", "f3", "m4")
+    ]
+    overall, f3, m4 = rows[:3]
+    assert overall["cer"] == pytest.approx(lost / length)
+    assert (f3["cer"], f3["sentences"], f3["slots"]) == (0.0, 1.0, 1.0)
+    assert m4["sentences"] == m4["slots"] == 0.0
+    assert f3["utterances"] + m4["utterances"] == overall["utterances"] == 6
+    assert json.loads((tmp_path / "evaluation.json").read_text()) == rows
+    assert (tmp_path / "emissions_1.png").stat().st_size > 10000
+    shown = capsys.readouterr().out
+    assert "| clean | f3 | 0.00 % | 100.00 % | 100.00 % | 3 |" in shown
+
+
+def test_the_work_orders_are_of_the_longest_commands(answers, tmp_path, capsys):
+    evaluate.run(tmp_path)
+    shown = capsys.readouterr().out
+    said = [line.split()[1] for line in shown.splitlines() if line.startswith("said:")]
+    texts = sorted((item.text for item in answers), key=len, reverse=True)
+    print(shown)
+    assert sorted(map(len, said), reverse=True) == [len(text) for text in texts[:3]]
+    assert set(said) <= set(texts) and len(set(said)) == 3
+    assert shown.count("work order: {") == 3 and "工单" in said[0]
+    heard = json.loads(shown.split("work order: ")[1].splitlines()[0])
+    assert heard["text"] in (said[0], said[0][:-1])
+
+
+def test_pictures_show_what_was_decoded(answers, tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(evaluate.pictures, "emissions", lambda *what: drawn.append(what))
+    evaluate.run(tmp_path)
+    ((features, hop, text, seconds, title, _, path, noise),) = drawn
+    _, settings, _, cmvn = evaluate.load_run("")
+    number, utterance = max(enumerate(answers), key=lambda pair: len(pair[1].text))
+    maker = NoiseMaker(settings.noise, 16000)
+    rng = np.random.default_rng([settings.evaluate.seed, number])
+    noisy = maker.add(utterance.audio(), 5.0, rng)
+    expected = cmvn(scoring.LogMel(settings.features)(noisy))
+    assert np.array_equal(features, expected)
+    assert (hop, title, noise) == (0.01, utterance.text, "5 dB")
+    assert utterance.text.startswith(text) and len(seconds) == len(text)
+    assert path == tmp_path / "emissions_1.png"
+
+
+def test_times_are_those_of_the_emission_frames(answers):
+    settings = config.load(None, OVERRIDES)
+    recogniser, _, vocabulary, cmvn = evaluate.load_run("")
+    decoded = scoring.decode_all(recogniser, settings, answers, vocabulary, cmvn)
+    assert {item.utterance.key for item in decoded} == {item.key for item in answers}
+    for item in decoded:
+        assert np.allclose(item.seconds, 0.04 * np.arange(1, len(item.text) + 1))
+
+
+def test_without_a_grammar_there_are_no_slots(answers):
+    recogniser, settings, vocabulary, cmvn = evaluate.load_run("")
+    decoded = scoring.decode_all(recogniser, settings, answers, vocabulary, cmvn)
+    assert list(scoring.scores(decoded, None)) == ["cer", "sentences", "utterances"]
+    assert "slots" in scoring.scores(decoded, load_grammar("inspection.yaml"))
+
+
+def test_recordings_have_slots_where_they_are_commands(answers, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(evaluate.dataset, "load_heldout", lambda config, vocabulary: answers)
+    recorded = config.load(None, [*OVERRIDES, "data.train=a", "data.heldout=b"])
+    assert all("slots" in row for row in evaluate.run(tmp_path, recorded))
+    assert capsys.readouterr().out.count("work order: {") == 3
+
+    other = tmp_path / "other.yaml"  # a grammar that none of the recordings follows
+    other.write_text("template: '{a}'\nslots: {a: {甲: 1}}\n", encoding="utf-8")
+    for recorded.data.grammar in ("", str(other)):
+        assert not any("slots" in row for row in evaluate.run(tmp_path, recorded))
+        assert "work order" not in capsys.readouterr().out
+
+
+def test_a_column_that_a_row_lacks_is_a_dash():
+    rows = [{"voice": "a", "cer": 0.5}, {"voice": "b", "cer": 0.0, "slots": 1.0}]
+    shown = scoring.format_table(rows).splitlines()
+    assert shown[0] == "| voice | cer | slots |"
+    assert shown[2:] == ["| a | 50.00 % | - |", "| b | 0.00 % | 100.00 % |"]
+
+
+def test_study_trains_each_seed_with_and_without_noise(tmp_path, monkeypatch):
+    seen = []
+    rates = iter([0.5, 0.3, 0.04, 0.02])
+
+    def evaluated(folder, by_voice, weights):
+        row = {"cer": next(rates), "sentences": 0.5, "slots": 0.75, "utterances": 6}
+        return [{"noise": "clean", "voice": "all", **row}]
+
+    monkeypatch.setattr(
+        study.train,
+        "run",
+        lambda c: seen.append((c.train.seed, c.noise.probability, c.train.output)),
+    )
+    monkeypatch.setattr(study.evaluate, "run", evaluated)
+    settings = config.load(None, ["evaluate.train_seeds=[4, 5]", f"train.output={tmp_path}"])
+    rows = study.run(settings)
+    assert seen == [
+        (4, 0.0, f"{tmp_path}/clean-4"),
+        (5, 0.0, f"{tmp_path}/clean-5"),
+        (4, 0.7, f"{tmp_path}/noise-4"),
+        (5, 0.7, f"{tmp_path}/noise-5"),
+    ]
+    assert [row["trained with"] for row in rows] == ["clean", "noise"]
+    assert [row["cer"] for row in rows] == pytest.approx([0.4, 0.03])
+    assert [row["worst cer"] for row in rows] == [0.5, 0.04]
+    assert json.loads((tmp_path / "study.json").read_text()) == rows
+    assert settings.train.seed == 1, "the caller's configuration stays"

@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batches: fixed shapes, exact resume and sharding, the row vectors of the packed joiner."""
+
+import os
+
+import numpy as np
+import pytest
+import soundfile
+
+from mindspore_rnnt.recipe import config
+from mindspore_rnnt.recipe.data import buckets, corpus, dataset
+from mindspore_rnnt.recipe.data.features import LogMel
+
+OVERRIDES = [
+    "data.train_utterances=50",
+    "data.heldout_utterances=6",
+    "train.batch_size=4",
+    "augment.speeds=[0.9, 1.0, 1.1]",
+    "augment.gain_db=[-6, 6]",
+    "augment.time_masks=1",
+    "augment.frequency_masks=1",
+    "decode.batch_size=4",
+]
+
+
+@pytest.fixture(scope="module")
+def settings():
+    return config.load(None, OVERRIDES)
+
+
+@pytest.fixture(scope="module")
+def built(settings):
+    return dataset.build(settings)
+
+
+def _same(left, right):
+    assert left.keys() == right.keys()
+    return all(np.array_equal(left[key], right[key]) for key in left)
+
+
+def test_batches_have_a_handful_of_shapes_and_right_contents(built, settings):
+    source, _, vocabulary, _ = built
+    batches = list(source.epoch(0))
+    assert source.steps_per_epoch == len(batches) == 50 // 4
+    assert len(source.shapes) <= settings.data.buckets
+    shapes = {batch["features"].shape for batch in batches}
+    assert shapes <= {(4, frames, 80) for frames in source.shapes}
+    assert all(frames % 64 == 0 for frames in source.shapes)
+    for batch in batches:
+        assert batch["features"].dtype == np.float32
+        for name in ("frame_lengths", "encoder_lengths", "targets", "target_lengths"):
+            assert batch[name].dtype == np.int32
+        assert np.array_equal(batch["encoder_lengths"], batch["frame_lengths"] // 4)
+        assert batch["targets"].shape == (4, source.max_u)
+        rows = zip(batch["features"], batch["frame_lengths"], batch["targets"], batch["texts"])
+        for (row, frames, targets, text), labels in zip(rows, batch["target_lengths"]):
+            assert not row[frames:].any() and row[frames - 1].any()
+            assert vocabulary.decode(targets[:labels]) == text
+            assert not targets[labels:].any()
+
+
+def test_row_vectors_are_those_of_the_encoder_lengths(built):
+    batch = next(iter(built[0].epoch(0)))
+    max_t, max_u1 = batch["features"].shape[1] // 4, built[0].max_u + 1
+    expected = [
+        (b * max_t + t, b * max_u1 + u)
+        for b in range(4)
+        for t in range(batch["frame_lengths"][b] // 4)
+        for u in range(batch["target_lengths"][b] + 1)
+    ]
+    rows = np.stack([batch["frame_rows"], batch["label_rows"]], axis=1)
+    assert rows.dtype == np.int32
+    assert np.array_equal(rows, expected)
+
+
+def test_every_utterance_comes_at_most_once_an_epoch_in_another_order(built):
+    orders = [[text for batch in built[0].epoch(e) for text in batch["texts"]] for e in (0, 1)]
+    assert len(set(orders[0])) == len(orders[0]) == 48
+    assert orders[0] != orders[1]
+
+
+def test_resumed_at_any_step_gives_the_same_bits(built, settings):
+    whole = list(built[0].epoch(3))
+    again = dataset.build(settings)[0]
+    for start in (0, 5, 11, 12):
+        rest = list(again.epoch(3, start_step=start))
+        assert len(rest) == len(whole) - start
+        assert all(_same(ours, theirs) for ours, theirs in zip(rest, whole[start:]))
+
+
+def test_leaving_an_epoch_early_does_no_harm(built):
+    batches = built[0].epoch(2)
+    first = next(batches)
+    batches.close()
+    assert _same(first, next(iter(built[0].epoch(2))))
+
+
+def test_two_ranks_are_the_halves_of_one_process(settings):
+    joined = config.load(None, [*OVERRIDES, "train.batch_size=8"])
+    one = list(dataset.build(joined)[0].epoch(1))
+    two = [list(dataset.build(settings, rank, 2)[0].epoch(1)) for rank in (0, 1)]
+    assert len(one) == len(two[0]) == len(two[1]) == 6
+    for whole, left, right in zip(one, *two):
+        for name in ("features", "frame_lengths", "targets", "target_lengths"):
+            assert np.array_equal(whole[name], np.concatenate([left[name], right[name]])), name
+        assert whole["texts"] == left["texts"] + right["texts"]
+
+
+def test_seeds_differ(built, settings):
+    other = dataset.build(config.load(None, [*OVERRIDES, "train.seed=2"]))[0]
+    first, second = (next(iter(source.epoch(0))) for source in (built[0], other))
+    assert not _same(first, second)
+
+
+def test_heldout_batches_clean_and_noisy(built, settings):
+    source, heldout, _, cmvn = built
+    clean = list(dataset.heldout_batches(settings, heldout, cmvn, source.shapes))
+    noisy = list(dataset.heldout_batches(settings, heldout, cmvn, source.shapes, 5.0))
+    again = list(dataset.heldout_batches(settings, heldout, cmvn, source.shapes, 5.0))
+    assert [len(batch["utterances"]) for batch in clean] == [4, 2]
+    assert {item.key for batch in clean for item in batch["utterances"]} == {
+        item.key for item in heldout
+    }
+    for batch, noise, same in zip(clean, noisy, again):
+        assert batch["features"].shape[0] == 4 and batch["features"].shape[1] in source.shapes
+        assert np.array_equal(batch["frame_lengths"], noise["frame_lengths"])
+        assert not np.array_equal(batch["features"], noise["features"])
+        assert np.array_equal(noise["features"], same["features"])
+        expected = cmvn(LogMel(settings.features)(batch["utterances"][0].audio()))
+        assert np.array_equal(batch["features"][0, : len(expected)], expected)
+
+
+def test_too_few_utterances_for_a_batch_say_so():
+    with pytest.raises(ValueError, match="50 training utterances do not fill one batch of 64"):
+        dataset.build(config.load(None, [*OVERRIDES, "train.batch_size=64"]))
+    with pytest.raises(ValueError, match="must be given together"):
+        dataset.load(config.load(None, ["data.train=somewhere"]))
+
+
+def test_padded_shapes():
+    frames = np.array([100] * 10 + [200] * 10 + [300] * 10)
+    assert buckets.padded_shapes(frames, 3) == [128, 256, 320]
+    assert buckets.padded_shapes(frames, 1) == [320]
+    assert buckets.padded_shapes(np.array([5, 64, 65]), 8) == [64, 128]
+    assert buckets.shape_of(128, [128, 256]) == 128
+    assert buckets.shape_of(129, [128, 256]) == 256
+    assert buckets.shape_of(300, [128, 256]) == 320, "longer than all of the training set"
+
+
+@pytest.fixture
+def on_disk(tmp_path):
+    """A real corpus in two manifests, trained without noise so that features are cached."""
+    small = config.load(None, ["data.train_utterances=9", "data.heldout_utterances=2"])
+    train, heldout, _ = dataset.load(small)
+    paths = [
+        corpus.write_manifest(*part)
+        for part in [(train, tmp_path, "train"), (heldout, tmp_path, "heldout")]
+    ]
+    return [
+        f"data.train={paths[0]}",
+        f"data.heldout={paths[1]}",
+        "train.batch_size=3",
+        "noise.probability=0.0",
+    ]
+
+
+def test_a_corpus_on_disk_and_its_feature_cache(on_disk, tmp_path):
+    memory, heldout, vocabulary, _ = dataset.build(config.load(None, on_disk))
+    folder = [*on_disk, f"features.cache={tmp_path / 'cache'}"]
+    cached = dataset.build(config.load(None, folder))[0]
+    assert len(heldout) <= 2 and len(vocabulary) < 56
+    assert len(os.listdir(tmp_path / "cache")) == 9
+    first = list(memory.epoch(0))
+    assert all(_same(a, b) for a, b in zip(first, cached.epoch(0)))
+    (tmp_path / "cache" / os.listdir(tmp_path / "cache")[0]).write_bytes(b"torn")
+    assert all(_same(a, b) for a, b in zip(first, cached.epoch(0)))
+
+
+def test_a_file_lost_after_the_start_is_replaced_and_named(on_disk, tmp_path):
+    source = dataset.build(config.load(None, [*on_disk, "features.cache_mb=0"]))[0]
+    before = list(source.epoch(0))
+    (tmp_path / "train" / "train-00004.wav").unlink()
+    soundfile.write(tmp_path / "train" / "train-00005.wav", np.zeros(50000), 16000)
+    with pytest.warns(UserWarning) as caught:
+        after = list(source.epoch(0))
+    messages = " ".join(str(item.message) for item in caught)
+    assert "train-00004 became unreadable, " in messages
+    assert "train-00005 became unreadable, " in messages
+    assert "2 so far: " in messages and "50000 samples instead of" in messages
+    assert source.lost == {"train-00004", "train-00005"}
+    assert [b["features"].shape for b in before] == [b["features"].shape for b in after]
+    for batch in after:
+        assert batch["frame_lengths"].min() > 0 and len(set(batch["texts"])) >= 1
+
+
+def test_a_batch_that_is_lost_whole_is_made_of_others(on_disk, tmp_path):
+    source = dataset.build(config.load(None, [*on_disk, "features.cache_mb=0"]))[0]
+    before = list(source.epoch(0))
+    keys = {item.text: item.key for item in source._utterances}
+    for text in before[1]["texts"]:
+        (tmp_path / "train" / f"{keys[text]}.wav").write_bytes(b"torn")
+    with pytest.warns(UserWarning) as caught:
+        after = list(source.epoch(0))
+    assert "3 so far" in str(caught[-1].message)
+    assert _same(before[0], after[0]) and _same(before[2], after[2])
+    assert after[1]["features"].shape == before[1]["features"].shape
+    (text,) = set(after[1]["texts"])
+    assert text in before[0]["texts"] + before[2]["texts"]
+    assert np.isfinite(after[1]["features"]).all() and after[1]["frame_lengths"].min() > 0
+
+    for wav in (tmp_path / "train").iterdir():
+        wav.unlink()
+    with pytest.warns(UserWarning), pytest.raises(RuntimeError, match="no training utterance"):
+        list(source.epoch(0))
+
+
+def test_strict_stops_at_a_lost_file(on_disk, tmp_path):
+    strict = [*on_disk, "features.cache_mb=0", "data.strict=true"]
+    source = dataset.build(config.load(None, strict))[0]
+    (tmp_path / "train" / "train-00004.wav").unlink()
+    with pytest.raises(ValueError, match="train-00004 became unreadable"):
+        list(source.epoch(0))
+
+
+def test_masks_do_not_depend_on_what_the_cache_holds(on_disk, tmp_path):
+    masked = [*on_disk, "augment.time_masks=2", "augment.frequency_masks=1"]
+    warm = dataset.build(config.load(None, masked))[0]
+    cold = dataset.build(config.load(None, [*masked, "features.cache_mb=0"]))[0]
+    assert all(_same(*pair) for pair in zip(warm.epoch(2), cold.epoch(2), strict=True))
+    late = list(dataset.build(config.load(None, masked))[0].epoch(2, start_step=2))
+    assert _same(late[0], list(warm.epoch(2))[2])
+
+
+def test_a_file_with_a_nan_counts_for_nothing(on_disk, tmp_path):
+    path = tmp_path / "train" / "train-00003.wav"
+    audio, rate = soundfile.read(path, dtype="float32")
+    audio[100] = np.nan
+    soundfile.write(path, audio, rate, subtype="FLOAT")
+    with pytest.warns(UserWarning, match=r"train-00003 \(.* samples that are not finite"):
+        source, _, _, cmvn = dataset.build(config.load(None, on_disk))
+    assert np.isfinite(cmvn.mean).all() and np.isfinite(cmvn.scale).all()
+    with pytest.warns(UserWarning, match="train-00003 became unreadable"):
+        assert all(np.isfinite(batch["features"]).all() for batch in source.epoch(0))
+    with pytest.raises(ValueError, match="1 of 9 utterances cannot be used"):
+        dataset.build(config.load(None, [*on_disk, "data.strict=true"]))
+
+
+def test_some_utterances_are_spread_over_all():
+    assert dataset.spread(range(10), 3) == range(0, 9, 3)
+    assert list(dataset.spread([1, 2, 3], 3)) == list(dataset.spread([1, 2, 3], 99)) == [1, 2, 3]
+    assert len(dataset.spread(range(1000), 300)) == 300
+
+
+def test_heldout_noise_comes_from_its_own_folder_and_only_when_asked_for(built, tmp_path):
+    source, heldout, _, cmvn = built
+    folders = ["noise.folder_share=1.0", "noise.folder=nowhere"]
+    tone = np.sin(2 * np.pi * 3000 * np.arange(16000) / 16000)
+    soundfile.write(tmp_path / "tone.wav", 0.2 * tone, 16000)
+    settings = config.load(None, [*OVERRIDES, *folders, f"evaluate.noise_folder={tmp_path}"])
+
+    def batch(settings, snr_db):
+        return next(dataset.heldout_batches(settings, heldout, cmvn, source.shapes, snr_db))
+
+    clean, noisy = (batch(settings, snr_db)["features"][0] for snr_db in (None, 0.0))
+    louder = (noisy - clean).mean(axis=0)
+    hertz = 700 * np.expm1(np.linspace(0, np.log1p(8000 / 700), 82)[1:-1])
+    print("loudest at", hertz[louder.argmax()])
+    assert abs(hertz[louder.argmax()] - 3000) < 200
+    settings.evaluate.noise_folder = ""
+    assert np.array_equal(batch(settings, None)["features"][0], clean), "no folder is opened"
+    with pytest.raises(ValueError, match="nowhere"):
+        batch(settings, 0.0)

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ratio that was asked for is the ratio that is measured, and the noise is low-pitched."""
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+import torchaudio
+
+from mindspore_rnnt.recipe.config import NoiseConfig
+from mindspore_rnnt.recipe.data.noise import NoiseMaker, machine_noise, mix, power
+
+
+@pytest.fixture(scope="module")
+def speech():
+    rng = np.random.default_rng(0)
+    return (0.1 * rng.standard_normal(32000)).astype(np.float32)
+
+
+@pytest.mark.parametrize("snr_db", [20.0, 10.0, 5.0, 0.0, -7.5])
+def test_measured_ratio(speech, snr_db):
+    noisy = NoiseMaker(NoiseConfig(), 16000).add(speech, snr_db, np.random.default_rng(1))
+    difference = noisy.astype(np.float64) - speech
+    measured = 10 * np.log10(np.mean(speech.astype(np.float64) ** 2) / np.mean(difference**2))
+    print("snr", snr_db, measured)
+    assert noisy.dtype == np.float32
+    assert measured == pytest.approx(snr_db, abs=1e-3)
+
+
+def test_mix_equals_torchaudios(speech):
+    noise = machine_noise(len(speech), 16000, np.random.default_rng(2))
+    theirs = torchaudio.functional.add_noise(
+        torch.tensor(speech)[None], torch.tensor(noise)[None], torch.tensor([3.0])
+    )[0].numpy()
+    error = np.abs(mix(speech, noise, 3.0) - theirs).max()
+    print("max error", error)
+    assert error < 1e-6
+
+
+def test_machine_noise_hums_at_twice_the_mains_frequency():
+    for seed in range(5):
+        noise = machine_noise(64000, 16000, np.random.default_rng(seed))
+        assert power(noise) == pytest.approx(1.0, rel=1e-3)
+        spectrum = np.abs(np.fft.rfft(noise * np.hanning(len(noise)))) ** 2
+        hertz = np.fft.rfftfreq(len(noise), 1 / 16000)
+        low = spectrum[hertz < 1000].sum() / spectrum.sum()
+        near = spectrum[np.abs(hertz - 100) < 3].max()
+        between = np.median(spectrum[np.abs(hertz - 150) < 30])
+        print("share below 1 kHz", low, "100 Hz over its surroundings", near / between)
+        assert low > 0.8
+        assert near > 20 * between
+
+
+def test_the_same_generator_gives_the_same_noise(speech):
+    maker = NoiseMaker(NoiseConfig(), 16000)
+    first, second, other = (maker.add(speech, 5.0, np.random.default_rng(s)) for s in (1, 1, 2))
+    assert np.array_equal(first, second)
+    assert not np.array_equal(first, other)
+
+
+def test_probability_and_range(speech):
+    maker = NoiseMaker(NoiseConfig(probability=0.7, snr_db=[0.0, 20.0]), 16000)
+    rng = np.random.default_rng(3)
+    ratios = []
+    for _ in range(300):
+        noisy = maker.maybe(speech[:1600], rng)
+        if noisy is not speech[:1600] and not np.array_equal(noisy, speech[:1600]):
+            ratios.append(10 * np.log10(power(speech[:1600]) / power(noisy - speech[:1600])))
+    print(len(ratios), min(ratios), max(ratios))
+    assert abs(len(ratios) / 300 - 0.7) < 0.1
+    assert -0.01 <= min(ratios) < 1.5 and 18.5 < max(ratios) <= 20.01
+
+
+def test_own_recordings_are_mixed_in(speech, tmp_path):
+    recording = np.sin(2 * np.pi * 3000 * np.arange(5000) / 16000) * 0.2
+    (tmp_path / "plant").mkdir()
+    soundfile.write(tmp_path / "plant" / "PUMP.WAV", recording, 16000)
+    maker = NoiseMaker(NoiseConfig(folder=str(tmp_path), folder_share=1.0), 16000)
+    noisy = maker.add(speech, 0.0, np.random.default_rng(1))
+    spectrum = np.abs(np.fft.rfft(noisy - speech)) ** 2
+    hertz = np.fft.rfftfreq(len(speech), 1 / 16000)
+    share = spectrum[np.abs(hertz - 3000) < 50].sum() / spectrum.sum()
+    print("share at 3 kHz", share)
+    assert share > 0.95
+
+
+def test_no_probability_draws_nothing(speech):
+    maker, rng = NoiseMaker(NoiseConfig(probability=0.0), 16000), np.random.default_rng(3)
+    before = rng.bit_generator.state
+    assert maker.maybe(speech, rng) is speech
+    assert rng.bit_generator.state == before
+
+
+def test_bad_recordings_are_skipped_counted_and_named(speech, tmp_path):
+    config = NoiseConfig(folder=str(tmp_path), folder_share=1.0)
+    soundfile.write(tmp_path / "good.wav", np.full(800, 0.1), 16000)
+    soundfile.write(tmp_path / "slow.wav", np.full(800, 0.1), 8000)
+    soundfile.write(tmp_path / "silent.wav", np.zeros(800), 16000)
+    soundfile.write(tmp_path / "nan.wav", np.full(800, np.nan), 16000, subtype="FLOAT")
+    (tmp_path / "text.wav").write_text("no audio")
+    with pytest.raises(ValueError, match="4 of 5 noise files cannot be used"):
+        NoiseMaker(config, 16000, strict=True)
+    with pytest.warns(UserWarning, match="4 of 5 noise files cannot be used") as caught:
+        maker = NoiseMaker(config, 16000)
+    message = str(caught[0].message)
+    print(message)
+    assert "silent or empty: 1: silent.wav" in message
+    assert "unreadable or of another rate: 3: nan.wav" in message
+    assert "slow.wav has 8000 Hz, but 16000 Hz is expected" in message
+    noisy = maker.add(speech, 0.0, np.random.default_rng(1))
+    assert np.ptp(noisy - speech) < 1e-6 < abs(noisy - speech).min(), "the constant of good.wav"
+
+
+def test_a_folder_without_any_recording_is_an_error(tmp_path):
+    with pytest.raises(ValueError, match="has no usable wav file"):
+        NoiseMaker(NoiseConfig(folder=str(tmp_path)), 16000)
