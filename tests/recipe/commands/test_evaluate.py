@@ -47,7 +47,7 @@ def answers(monkeypatch):
         by_frames[extractor.num_frames(item.samples)] = (item.text, item.voice)
     assert len(by_frames) == 6, "the answers are told apart by their length"
     monkeypatch.setattr(evaluate, "load_run", load_run)
-    monkeypatch.setattr(evaluate, "decode", decode)
+    monkeypatch.setattr(scoring, "decode", decode)
     return heldout
 
 
@@ -144,7 +144,7 @@ def test_study_trains_each_seed_with_and_without_noise(tmp_path, monkeypatch):
         return [{"noise": "clean", "voice": "all", **row}]
 
     monkeypatch.setattr(
-        study.train,
+        study.loop,
         "run",
         lambda c: seen.append((c.train.seed, c.noise.probability, c.train.output)),
     )
