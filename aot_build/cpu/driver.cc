@@ -2,6 +2,7 @@
 // Each operator of the loss as its phases.
 #include "driver.h"
 
+#include <algorithm>
 #include <memory>
 
 #include "threads.h"
@@ -19,6 +20,15 @@ Records<Stats> StatsIn(float* state) { return {state, kStateFloats}; }
 
 Records<Coefficients> CoefficientsIn(float* state) {
   return {state + kStateCoefficients, kStateFloats};
+}
+
+// Zeros in the rows of x (rows, floats) that are no cell of a valid sample.
+void ClearPadding(const Batch& batch, int64_t floats, float* x) {
+  ParallelRows(batch.rows(), 1, [&](int64_t begin, int64_t end) {
+    batch.ForEachRun(begin, end, [&](int64_t b, int64_t, int64_t row, int64_t count) {
+      if (b < 0) std::fill_n(x + row * floats, count * floats, 0.0f);
+    });
+  });
 }
 
 }  // namespace
@@ -61,11 +71,8 @@ void LatticeOfRows(const BatchShape& shape, float* stats, const int32_t* logit_l
                    const int32_t* target_lengths, const Options& options, float* loss,
                    float* coefficients) {
   const Batch batch(shape, logit_lengths, target_lengths);
-  const Records<Coefficients> rows = {coefficients, kCoefficientsFloats};
-  batch.ForEachRun(0, batch.rows(), [&](int64_t b, int64_t, int64_t row, int64_t count) {
-    for (int64_t r = row; b < 0 && r < row + count; ++r) rows[r] = {};
-  });
-  Lattice(batch, {stats, kStatsFloats}, options, loss, rows);
+  Lattice(batch, {stats, kStatsFloats}, options, loss, {coefficients, kCoefficientsFloats});
+  ClearPadding(batch, kCoefficientsFloats, coefficients);
 }
 
 }  // namespace rnnt

@@ -24,7 +24,8 @@ void ScaleGrad(Logits grad, const BatchShape& shape, const int32_t* logit_length
 void Forward(const Problem& problem, float* loss, float* state);
 void Backward(const Problem& problem, float* state, const float* dloss, void* dlogits);
 
-// The lattice alone, between RowStats and RowGrad of chunks of rows. coefficients: (rows, 3).
+// The lattice alone, between RowStats and RowGrad. stats: (rows, 4); coefficients: (rows, 3), 0
+// outside all valid samples.
 void LatticeOfRows(const BatchShape& shape, float* stats, const int32_t* logit_lengths,
                    const int32_t* target_lengths, const Options& options, float* loss,
                    float* coefficients);

@@ -26,6 +26,12 @@ class Inputs {
   int64_t Axis(int i, int axis) const {
     return KnownRank(i) && axis < ranks_[i] ? shapes_[i][axis] : -1;
   }
+  // The shape of input i with another last axis; unknown if its rank is.
+  Shape WithLastAxis(int i, int64_t last) const {
+    Shape shape = (*this)[i];
+    if (KnownRank(i) && !shape.empty()) shape.back() = last;
+    return shape;
+  }
   // Rows of logits, packed or padded: the product of all axes but the last.
   int64_t Rows(int i) const {
     if (!KnownRank(i)) return -1;
@@ -51,14 +57,14 @@ Shapes ForwardShapes(const Inputs& in) {
   return {{in.Axis(2, 0)}, {in.Rows(0), rnnt::kStateFloats}};
 }
 Shapes LatticeShapes(const Inputs& in) {
-  return {{in.Axis(1, 0)}, {in.Axis(0, 0), rnnt::kCoefficientsFloats}};
+  return {{in.Axis(1, 0)}, in.WithLastAxis(0, rnnt::kCoefficientsFloats)};
 }
 Types TwoFloats(const Types&) { return {kFloat32, kFloat32}; }
 
 Shape LikeFirst(const Inputs& in) { return in[0]; }
 TypeId TypeOfFirst(const Types& in) { return in[0]; }
 
-Shape StatsShape(const Inputs& in) { return {in.Axis(0, 0), rnnt::kStatsFloats}; }
+Shape StatsShape(const Inputs& in) { return in.WithLastAxis(0, rnnt::kStatsFloats); }
 TypeId Float(const Types&) { return kFloat32; }
 
 }  // namespace

@@ -21,6 +21,7 @@ constexpr int64_t kStateFloats = 5;
 constexpr int64_t kStateCoefficients = 2;
 
 // For input that holds log-probs, row_max is 0, row_sum is 1 and the gaps are the log-probs.
+// A row_sum of 0 stands for a row without a cell (its four floats are 0): no arc leaves it.
 struct Stats {
   float row_max;    // the largest logit
   float row_sum;    // sum of exp(x - row_max), at least 1

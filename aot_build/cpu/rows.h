@@ -10,12 +10,16 @@
 
 namespace rnnt {
 
+// Row labels that are no class.
+constexpr int32_t kNoLabelArc = -1;  // the last position, u = U
+constexpr int32_t kNoCell = -2;      // the row is not read; its stats and its gradient are 0
+
 struct Rows {
   const void* x;  // (count, V)
   void* grad;     // (count, V), written by row_grad
   int64_t count;
   int64_t V;
-  const int32_t* labels;  // (count,); -1: the row has no label arc
+  const int32_t* labels;  // (count,), or kNoLabelArc, kNoCell
   Records<Stats> stats;
   Records<Coefficients> coefficients;
   const float* dloss;

@@ -2,12 +2,14 @@
 // Checks of the tensors of an entry, with their messages.
 #include "tensors.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace rnnt {
 namespace {
 
-std::string ShapeText(const int64_t* shape, size_t rank) {
+std::string Text(const Shape& shape) {
+  const size_t rank = shape.size();
   std::string text = "(";
   for (size_t i = 0; i < rank; ++i) {
     text += (i > 0 ? ", " : "") + (shape[i] < 0 ? std::string("any") : std::to_string(shape[i]));
@@ -18,8 +20,8 @@ std::string ShapeText(const int64_t* shape, size_t rank) {
 }  // namespace
 
 void Tensor::Refuse(const std::string& expected, const std::string& got) const {
-  throw std::invalid_argument("For 'rnnt_loss', the '" + name + "' must be " + expected +
-                              ", but got " + got + ".");
+  throw std::invalid_argument("For '" + std::string(op) + "', the '" + name + "' must be " +
+                              expected + ", but got " + got + ".");
 }
 
 int64_t Tensor::size() const {
@@ -47,16 +49,26 @@ int32_t* Tensor::As<int32_t>() const {
   return static_cast<int32_t*>(data);
 }
 
-const Tensor& Tensor::MustHaveShape(std::initializer_list<int64_t> expected) const {
-  bool same = static_cast<size_t>(rank) == expected.size();
-  for (int i = 0; same && i < rank; ++i) {
-    const int64_t size = expected.begin()[i];
-    same = size == -1 || size == shape[i];
+int64_t Tensor::LastAxis() const {
+  if (rank < 1) Refuse("of one axis or more", "shape ()");
+  return shape[rank - 1];
+}
+
+Shape Tensor::Leading() const { return Shape(shape, shape + std::max(rank - 1, 0)); }
+
+Shape Tensor::Leading(int64_t last) const {
+  Shape result = Leading();
+  result.push_back(last);
+  return result;
+}
+
+const Tensor& Tensor::MustHaveShape(const Shape& expected) const {
+  const Shape got(shape, shape + rank);
+  bool same = got.size() == expected.size();
+  for (size_t i = 0; same && i < got.size(); ++i) {
+    same = expected[i] == -1 || expected[i] == got[i];
   }
-  if (!same) {
-    Refuse("of shape " + ShapeText(expected.begin(), expected.size()),
-           "shape " + ShapeText(shape, rank));
-  }
+  if (!same) Refuse("of shape " + Text(expected), "shape " + Text(got));
   return *this;
 }
 
@@ -71,7 +83,7 @@ Tensors::Tensors(const char* op, int expected, int count, void** data, int* rank
 }
 
 Tensor Tensors::At(int i, const char* name) const {
-  return {name, data_[i], shapes_[i], ranks_[i], dtypes_[i]};
+  return {op_, name, data_[i], shapes_[i], ranks_[i], dtypes_[i]};
 }
 
 }  // namespace rnnt

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // The arguments of MindSpore's AOT entries, checked: a wrong number, dtype, rank or size throws
-// with the tensor's name.
+// with the names of the operator and the tensor.
 #ifndef MINDSPORE_RNNT_CPU_TENSORS_H_
 #define MINDSPORE_RNNT_CPU_TENSORS_H_
 
 #include <cstdint>
-#include <initializer_list>
 #include <string>
+#include <vector>
 
 #include "dtype.h"
 
 namespace rnnt {
 
+using Shape = std::vector<int64_t>;
+
 struct Tensor {
+  const char* op;
   std::string name;
   void* data;
   const int64_t* shape;
@@ -24,8 +27,14 @@ struct Tensor {
   template <class T>
   T* As() const;  // float or int32_t, which it must hold
 
+  // The last axis of a tensor that must have one.
+  int64_t LastAxis() const;
+  // The shape without its last axis, and the same with `last` for it.
+  Shape Leading() const;
+  Shape Leading(int64_t last) const;
+
   // An axis of -1 may have any size.
-  const Tensor& MustHaveShape(std::initializer_list<int64_t> expected) const;
+  const Tensor& MustHaveShape(const Shape& expected) const;
   [[noreturn]] void Refuse(const std::string& expected, const std::string& got) const;
 };
 

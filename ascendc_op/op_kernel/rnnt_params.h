@@ -15,8 +15,12 @@ enum RnntParam {
   kRnntParamFastEmitLambda = 3,   // label posteriors count (1 + lambda) times in the gradient
   kRnntParamZeroInfinity = 4,     // 1: an impossible sample has loss 0 instead of +inf
   kRnntParamMayThrow = 5,         // 1: the CPU kernel may throw (PyNative); 0: bad samples are NaN
-  kRnntParamReserved0 = 6,        // 0
-  kRnntParamReserved1 = 7,        // 0
+  // Of RnntRowStats and RnntRowGrad on logits:
+  kRnntParamTemperature = 6,  // they see logits / temperature; 0 means 1
+  kRnntParamRest = 7,  // 1: row_sum covers only the classes that are neither blank nor label,
+                       // and no other class has a softmax term in its gradient
+  // Of RnntTdtLattice:
+  kRnntParamSigma = 6,  // subtracted from the log-prob of each token arc
   kRnntParamCount = 8
 };
 

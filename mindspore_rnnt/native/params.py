@@ -13,8 +13,9 @@ class Param(IntEnum):
     FASTEMIT_LAMBDA = 3
     ZERO_INFINITY = 4
     MAY_THROW = 5
-    RESERVED0 = 6
-    RESERVED1 = 7
+    TEMPERATURE = 6  # of RnntRowStats and RnntRowGrad
+    REST = 7
+    SIGMA = 6  # of RnntTdtLattice, which has no temperature
 
 
 def pack_params(
@@ -24,8 +25,14 @@ def pack_params(
     fastemit_lambda: float = 0.0,
     zero_infinity: bool = False,
     may_throw: bool = False,
+    temperature: float = 0.0,
+    rest: bool = False,
+    sigma: float = 0.0,
 ) -> np.ndarray:
-    """The options as the float32 vector that every operator takes as its `params` input."""
+    """The options as the float32 vector that every operator takes as its `params` input.
+
+    A temperature of 0 stands for 1. `temperature` and `sigma` share a slot: no operator has both.
+    """
     params = np.zeros(len(Param), np.float32)
     params[Param.BLANK] = blank
     params[Param.CLAMP] = clamp
@@ -33,4 +40,6 @@ def pack_params(
     params[Param.FASTEMIT_LAMBDA] = fastemit_lambda
     params[Param.ZERO_INFINITY] = zero_infinity
     params[Param.MAY_THROW] = may_throw
+    params[Param.TEMPERATURE] = temperature or sigma
+    params[Param.REST] = rest
     return params

@@ -125,7 +125,9 @@ def test_params_mirror_the_c_header():
     header = (ROOT / "ascendc_op/op_kernel/rnnt_params.h").read_text()
     slots = dict(re.findall(r"kRnntParam(\w+) = (\d+)", header))
     assert int(slots.pop("Count")) == len(Param)
-    python = {"".join(word.title() for word in p.name.split("_")): int(p) for p in Param}
+    python = {
+        "".join(map(str.title, name.split("_"))): int(p) for name, p in Param.__members__.items()
+    }
     python["FastEmitLambda"] = python.pop("FastemitLambda")
     assert python == {name: int(value) for name, value in slots.items()}
 

@@ -18,7 +18,8 @@
 
 namespace rnnt {
 
-// The arcs of frames [begin, end): log P(k | row) = gap_k - log(row_sum).
+// The arcs of frames [begin, end): log P(k | row) = gap_k - log(row_sum). No arc leaves a cell that
+// does not exist (row_sum = 0).
 template <class Isa>
 bool Arcs(const SampleLattice& lattice, Records<Stats> stats, int64_t begin, int64_t end) {
   constexpr int64_t kLanes = Isa::kDoubles;
@@ -35,8 +36,9 @@ bool Arcs(const SampleLattice& lattice, Records<Stats> stats, int64_t begin, int
         const Stats& s = cells[i];
         usable &= s.row_sum < kInfinity && s.blank_gap < kInfinity && s.label_gap < kInfinity;
         const int64_t cell = lattice.start[t + u + i] + u + i;
-        lattice.blank[cell] = s.blank_gap - log_sums[i];
-        lattice.label[cell] = s.label_gap - log_sums[i];
+        const bool exists = s.row_sum != 0.0f;
+        lattice.blank[cell] = exists ? s.blank_gap - log_sums[i] : -kInfinity;
+        lattice.label[cell] = exists ? s.label_gap - log_sums[i] : -kInfinity;
       }
     }
   }

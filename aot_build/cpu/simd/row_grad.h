@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Phase 3 on rows: one read of the logits, one write of the gradient.
 //
-//   g_k = exp(x_k - row_max) * (occupation / row_sum)
+//   g_k = exp((x_k - row_max) / temperature) * (occupation / row_sum)
 //         - [k = blank] post_blank - [k = label] post_label
 //
 //   dlogits_k = clamp(g_k) * dloss
+//
+// With options.rest, the entries of blank and label have no first term: what would cancel in it,
+// the caller has put into the coefficients.
 #ifndef MINDSPORE_RNNT_CPU_SIMD_ROW_GRAD_H_
 #define MINDSPORE_RNNT_CPU_SIMD_ROW_GRAD_H_
 
 #include "../level.h"
 #include "constants.h"
+#include "gap.h"
 #include "math.h"
 #include "write_row.h"
 
@@ -33,13 +37,16 @@ struct RowFinish {
   using I = typename Isa::I;
   int64_t blank, label;
   F post_blank, post_label, clamp;
-  bool bounded;
+  bool bounded, rest;
   Upstream<Isa> dloss;
 
   F operator()(F g, int64_t k) const {
     if (Holds(k, blank) || Holds(k, label)) {
-      g = g - Isa::Where(Entries(k) == Isa::Set(static_cast<int32_t>(blank)), post_blank);
-      g = g - Isa::Where(Entries(k) == Isa::Set(static_cast<int32_t>(label)), post_label);
+      const I is_blank = Entries(k) == Isa::Set(static_cast<int32_t>(blank));
+      const I is_label = Entries(k) == Isa::Set(static_cast<int32_t>(label));
+      if (rest) g = Isa::Where(~(is_blank | is_label), g);
+      g = g - Isa::Where(is_blank, post_blank);
+      g = g - Isa::Where(is_label, post_label);
     }
     if (bounded) g = Isa::Max(-clamp, Isa::Min(clamp, g));
     return dloss(g);  // NaN stays NaN
@@ -51,25 +58,28 @@ struct RowFinish {
   static I Entries(int64_t k) { return Isa::Iota() + static_cast<int32_t>(k); }
 };
 
-template <class Isa, class T>
-void RowGradOf(const Rows& rows, const Options& options) {
+template <class Isa, bool kScaled, class T>
+void RowGradBy(const Rows& rows, const Options& options) {
   using F = typename Isa::F;
   const T* x = static_cast<const T*>(rows.x);
   T* y = static_cast<T*>(rows.grad);
   for (int64_t r = 0; r < rows.count; ++r, x += rows.V, y += rows.V) {
     const float dloss = rows.dloss[r * rows.dloss_stride] + 0.0f;  // never -0
-    const Coefficients c = dloss == 0.0f ? Coefficients{} : rows.coefficients[r];
+    const bool zero = dloss == 0.0f || rows.labels[r] == kNoCell;
+    const Coefficients c = zero ? Coefficients{} : rows.coefficients[r];
     const RowFinish<Isa> finish = {options.blank,
                                    rows.labels[r],
                                    Isa::Set(c.post_blank),
                                    Isa::Set(c.post_label),
                                    Isa::Set(options.clamp),
                                    options.clamp < kInfinity,
+                                   options.rest,
                                    {dloss}};
     if (options.fused_log_softmax && c.occupation != 0.0f) {
       const Stats s = rows.stats[r];
-      const float row_max = s.row_max, scale = c.occupation / s.row_sum;
-      const auto softmax = [=](F v) { return Exp<Isa>(v - row_max) * scale; };
+      const Gap<Isa, kScaled> gap = {s.row_max, options.temperature};
+      const float scale = c.occupation / s.row_sum;
+      const auto softmax = [=](F v) { return Exp<Isa>(gap(v)) * scale; };
       WriteRow<Isa>(
           y, rows.V, rows.stream, [=](int64_t k) { return finish(softmax(Isa::Load(x + k)), k); },
           [=](int64_t k, int64_t n) {
@@ -83,6 +93,12 @@ void RowGradOf(const Rows& rows, const Options& options) {
     }
   }
   if (rows.stream) Isa::StreamFence();
+}
+
+template <class Isa, class T>
+void RowGradOf(const Rows& rows, const Options& options) {
+  return options.temperature == 1.0f ? RowGradBy<Isa, false, T>(rows, options)
+                                     : RowGradBy<Isa, true, T>(rows, options);
 }
 
 // y = x * factor; zeros if factor is 0, whatever x holds, and where x is 0.

@@ -6,6 +6,7 @@
 
 #include "../level.h"
 #include "constants.h"
+#include "gap.h"
 #include "math.h"
 
 namespace rnnt {
@@ -28,9 +29,9 @@ float RowMax(const T* x, int64_t n, float best) {
   return Isa::MaxOf(Isa::Max(Isa::Max(m0, m1), Isa::Max(m2, m3)));
 }
 
-// The sum of exp(x - row_max) over x[0, n); meanwhile as much is fetched from x + ahead on.
-template <class Isa, class T>
-float ExpSum(const T* x, int64_t n, float row_max, int64_t ahead) {
+// The sum of exp(gap) over x[0, n); meanwhile as much is fetched from x + ahead on.
+template <class Isa, class Gap, class T>
+float ExpSum(const T* x, int64_t n, const Gap& gap, int64_t ahead) {
   using F = typename Isa::F;
   constexpr int64_t kLanes = Isa::kFloats;
   F s0 = F{}, s1 = F{};
@@ -40,38 +41,66 @@ float ExpSum(const T* x, int64_t n, float row_max, int64_t ahead) {
     // loads, no hardware prefetcher runs far enough ahead.
     __builtin_prefetch(x + ahead + i);
     if (kLanes * sizeof(T) > 32) __builtin_prefetch(x + ahead + i + kLanes);
-    s0 += Exp<Isa>(Isa::Load(x + i) - row_max);
-    s1 += Exp<Isa>(Isa::Load(x + i + kLanes) - row_max);
+    s0 += Exp<Isa>(gap(Isa::Load(x + i)));
+    s1 += Exp<Isa>(gap(Isa::Load(x + i + kLanes)));
   }
   if (i + kLanes <= n) {
-    s0 += Exp<Isa>(Isa::Load(x + i) - row_max);
+    s0 += Exp<Isa>(gap(Isa::Load(x + i)));
     i += kLanes;
   }
-  if (i < n) s1 += Exp<Isa>(Isa::LoadPart(x + i, n - i, kMinusInfinity<T>) - row_max);
+  if (i < n) s1 += Exp<Isa>(gap(Isa::LoadPart(x + i, n - i, kMinusInfinity<T>)));
   return Isa::SumOf(s0 + s1);
 }
 
-template <class Isa, class T>
-Stats SoftmaxStats(const T* x, int64_t V, int32_t blank, int32_t label) {
+// The same in pieces. A piece is summed in float32, and pieces in float64: a float32 sum loses
+// accuracy with its length. One lane adds 32 numbers of a piece at avx512, 128 at portable.
+template <class Isa, class Gap, class T>
+double ExpSumInPieces(const T* x, int64_t n, const Gap& gap, int64_t ahead) {
+  constexpr int64_t kPiece = 1024;
+  double sum = 0.0;
+  for (int64_t i = 0; i < n; i += kPiece) {
+    sum += ExpSum<Isa>(x + i, n - i < kPiece ? n - i : kPiece, gap, ahead);
+  }
+  return sum;
+}
+
+// The same over x[begin, end) without the entries `blank` and `label`.
+template <class Isa, class Gap, class T>
+double RestSum(const T* x, int64_t begin, int64_t end, int32_t blank, int32_t label,
+               const Gap& gap) {
+  const int64_t ahead = end - begin;
+  const int32_t skipped[] = {blank < label ? blank : label, blank < label ? label : blank};
+  double sum = 0.0;
+  for (const int32_t k : skipped) {
+    if (k < begin || k >= end) continue;
+    sum += ExpSumInPieces<Isa>(x + begin, k - begin, gap, ahead);
+    begin = k + 1;
+  }
+  return sum + ExpSumInPieces<Isa>(x + begin, end - begin, gap, ahead);
+}
+
+// With options.rest, row_sum is the sum over the classes that are neither blank nor label.
+template <class Isa, bool kScaled, class T>
+Stats SoftmaxStats(const T* x, int64_t V, int32_t label, const Options& options) {
   // A chunk fills half of a small L1 cache, so that its second read hits it.
   constexpr int64_t kChunk = 16384 / sizeof(T);
-  // A piece is summed in float32, and pieces in float64: a float32 sum loses accuracy with its
-  // length. One lane adds 32 numbers of a piece at avx512, 128 at portable.
-  constexpr int64_t kPiece = 1024;
-  float row_max = kLowest;
+  const int32_t blank = options.blank;
+  Gap<Isa, kScaled> gap = {kLowest, options.temperature};
   double row_sum = 0.0;
   for (int64_t i = 0; i < V; i += kChunk) {
     const int64_t n = V - i < kChunk ? V - i : kChunk;
-    const float old_max = row_max;
-    row_max = RowMax<Isa>(x + i, n, old_max);
-    if (i > 0) row_sum *= ExpDouble<Isa>(Isa::Set(static_cast<double>(old_max) - row_max))[0];
-    for (int64_t j = 0; j < n; j += kPiece) {
-      row_sum += ExpSum<Isa>(x + i + j, n - j < kPiece ? n - j : kPiece, row_max, n);
-    }
+    const double old_max = gap.row_max;
+    gap.row_max = RowMax<Isa>(x + i, n, gap.row_max);
+    if (i > 0) row_sum *= ExpDouble<Isa>(Isa::Set((old_max - gap.row_max) / gap.temperature))[0];
+    row_sum += options.rest ? RestSum<Isa>(x, i, i + n, blank, label, gap)
+                            : ExpSumInPieces<Isa>(x + i, n, gap, n);
   }
-  if (!(row_sum > 0.0)) row_sum = kNaN;  // a row of -inf has no softmax
-  return {row_max, static_cast<float>(row_sum), Isa::ToFloat(x[blank]) - row_max,
-          label < 0 ? -kInfinity : Isa::ToFloat(x[label]) - row_max};
+  const float blank_gap = gap(Isa::ToFloat(x[blank]));
+  const float label_gap = label < 0 ? -kInfinity : gap(Isa::ToFloat(x[label]));
+  // A row of -inf has no softmax; else the gap of some class is 0.
+  const bool has_softmax =
+      row_sum > 0.0 || (options.rest && (blank_gap == 0.0f || label_gap == 0.0f));
+  return {gap.row_max, has_softmax ? static_cast<float>(row_sum) : kNaN, blank_gap, label_gap};
 }
 
 template <class Isa, class T>
@@ -82,13 +111,16 @@ Stats LogProbStats(const T* x, int32_t blank, int32_t label) {
 template <class Isa, class T>
 void RowStatsOf(const Rows& rows, const Options& options) {
   const T* x = static_cast<const T*>(rows.x);
+  const auto softmax_stats =
+      options.temperature == 1.0f ? SoftmaxStats<Isa, false, T> : SoftmaxStats<Isa, true, T>;
   for (int64_t r = 0; r < rows.count; ++r, x += rows.V) {
     const int32_t label = rows.labels[r];
-    if (options.blank < 0 || label < -1 ||
-        label >= rows.V) {  // no such class: the sample has no loss
-      rows.stats[r] = {kNaN, kNaN, kNaN, kNaN};
+    if (label == kNoCell) {
+      rows.stats[r] = {};
+    } else if (options.blank < 0 || label < kNoLabelArc || label >= rows.V) {
+      rows.stats[r] = {kNaN, kNaN, kNaN, kNaN};  // no such class: the sample has no loss
     } else if (options.fused_log_softmax) {
-      rows.stats[r] = SoftmaxStats<Isa>(x, rows.V, options.blank, label);
+      rows.stats[r] = softmax_stats(x, rows.V, label, options);
     } else {
       rows.stats[r] = LogProbStats<Isa>(x, options.blank, label);
     }

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Entries of the three phases alone, for losses whose logits exist only a chunk of rows at a time
+// and for the family of losses that share the phases.
+#include "driver.h"
+#include "entry.h"
+
+namespace {
+
+using rnnt::Tensor;
+
+// Rows (.., V) and their labels (..), the inputs of RnntRowStats and RnntRowGrad.
+rnnt::Rows RowsOf(const Tensor& logits, const Tensor& labels) {
+  rnnt::Rows rows = {};
+  rows.x = logits.data;
+  rows.V = logits.LastAxis();
+  rows.labels = labels.MustHaveShape(logits.Leading()).As<int32_t>();
+  rows.count = labels.size();
+  return rows;
+}
+
+// A float32 tensor with the leading shape of the logits and `floats` values for each row.
+float* PerRow(const Tensor& logits, const Tensor& x, int64_t floats) {
+  return x.MustHaveShape(logits.Leading(floats)).As<float>();
+}
+
+}  // namespace
+
+RNNT_ENTRY(RnntRowStats, 4) {
+  const Tensor logits = tensors.At(0, "logits");
+  rnnt::Rows rows = RowsOf(logits, tensors.At(1, "row_labels"));
+  rows.stats = {PerRow(logits, tensors.At(3, "stats"), rnnt::kStatsFloats), rnnt::kStatsFloats};
+  rnnt::RowStats(rows, logits.row_dtype(), rnnt::RowOptionsOf(tensors.At(2, "params"), rows.V));
+}
+
+RNNT_ENTRY(RnntLattice, 6) {
+  const Tensor stats = tensors.At(0, "stats");
+  const Tensor logit_lengths = tensors.At(1, "logit_lengths").MustHaveShape({-1});
+  const int64_t B = logit_lengths.shape[0];
+  const Tensor target_lengths = tensors.At(2, "target_lengths").MustHaveShape({B});
+  const rnnt::BatchShape shape = rnnt::ShapeOf(stats, B, INT32_MAX);
+  stats.MustHaveShape(stats.Leading(rnnt::kStatsFloats));
+  float* loss = tensors.At(4, "loss").MustHaveShape({B}).As<float>();
+  rnnt::LatticeOfRows(shape, stats.As<float>(), logit_lengths.As<int32_t>(),
+                      target_lengths.As<int32_t>(), rnnt::OptionsOf(tensors.At(3, "params"), 0),
+                      loss,
+                      PerRow(stats, tensors.At(5, "coefficients"), rnnt::kCoefficientsFloats));
+}
+
+RNNT_ENTRY(RnntRowGrad, 7) {
+  const Tensor logits = tensors.At(0, "logits");
+  rnnt::Rows rows = RowsOf(logits, tensors.At(1, "row_labels"));
+  rows.stats = {PerRow(logits, tensors.At(2, "stats"), rnnt::kStatsFloats), rnnt::kStatsFloats};
+  rows.coefficients = {PerRow(logits, tensors.At(3, "coefficients"), rnnt::kCoefficientsFloats),
+                       rnnt::kCoefficientsFloats};
+  rows.dloss = tensors.At(4, "row_dloss").MustHaveShape(logits.Leading()).As<float>();
+  rows.dloss_stride = 1;
+  rows.grad = rnnt::Like(logits, tensors.At(6, "dlogits"));
+  rnnt::RowGrad(rows, logits.row_dtype(), rnnt::RowOptionsOf(tensors.At(5, "params"), rows.V));
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options and shapes from the tensors of an entry.
+#include "entry.h"
+
+#include <cmath>
+
+#include "../../ascendc_op/op_kernel/rnnt_params.h"
+
+namespace rnnt {
+namespace {
+
+// NaN or a value outside [-V, V) gives -1, which is no class: then no sample has a loss.
+int32_t BlankOf(float value, int64_t V) {
+  if (!(value >= -static_cast<double>(V) && value < static_cast<double>(V))) return -1;
+  return static_cast<int32_t>(value < 0 ? value + static_cast<double>(V) : value);
+}
+
+}  // namespace
+
+Options OptionsOf(const Tensor& params, int64_t V) {
+  const float* p = params.MustHaveShape({kRnntParamCount}).As<float>();
+  const float clamp = p[kRnntParamClamp];
+  return {BlankOf(p[kRnntParamBlank], V),       clamp > 0.0f ? clamp : INFINITY,
+          p[kRnntParamFusedLogSoftmax] != 0.0f, 1.0f + p[kRnntParamFastEmitLambda],
+          p[kRnntParamZeroInfinity] != 0.0f,    p[kRnntParamMayThrow] != 0.0f};
+}
+
+Options RowOptionsOf(const Tensor& params, int64_t V) {
+  Options options = OptionsOf(params, V);
+  const float temperature = params.As<float>()[kRnntParamTemperature];
+  if (temperature != 0.0f) options.temperature = temperature > 0.0f ? temperature : NAN;
+  options.rest = params.As<float>()[kRnntParamRest] != 0.0f;
+  return options;
+}
+
+BatchShape ShapeOf(const Tensor& rows, int64_t B, int64_t max_u) {
+  const int64_t* shape = rows.shape;
+  if (rows.rank == 2) return {B, shape[0], shape[1], 0, 0, max_u};
+  rows.MustHaveShape({B, -1, -1, -1});
+  return {B, B * shape[1] * shape[2], shape[3], shape[1], shape[2], max_u};
+}
+
+void* Like(const Tensor& logits, const Tensor& out) {
+  if (out.dtype != logits.dtype) out.Refuse(logits.dtype + ", as the logits are", out.dtype);
+  if (out.size() != logits.size()) {
+    out.Refuse("of as many entries as the logits, " + std::to_string(logits.size()),
+               std::to_string(out.size()));
+  }
+  return out.data;
+}
+
+}  // namespace rnnt

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all entries share. MindSpore (ops.Custom, func_type="aot") calls them with tensors only:
+// inputs, then outputs. A wrong shape or dtype throws. A wrong value does not; the one exception is
+// that log P from alpha and log P from beta differ (params: may_throw).
+#ifndef MINDSPORE_RNNT_CPU_ENTRY_H_
+#define MINDSPORE_RNNT_CPU_ENTRY_H_
+
+#include "batch.h"
+#include "options.h"
+#include "tensors.h"
+
+// Defines the entry of operator `op` around a body that uses `tensors`, of which there are `count`.
+#define RNNT_ENTRY(op, count)                                                                     \
+  static void op##Body(const rnnt::Tensors& tensors);                                             \
+  extern "C" __attribute__((visibility("default"))) int op(int nparam, void** params, int* ndims, \
+                                                           int64_t** shapes, const char** dtypes, \
+                                                           void*, void*) {                        \
+    op##Body(rnnt::Tensors(#op, count, nparam, params, ndims, shapes, dtypes));                   \
+    return 0;                                                                                     \
+  }                                                                                               \
+  static void op##Body(const rnnt::Tensors& tensors)
+
+namespace rnnt {
+
+// Of an operator on a batch; V is the number of classes.
+Options OptionsOf(const Tensor& params, int64_t V);
+// Of an operator on rows: temperature and rest, too.
+Options RowOptionsOf(const Tensor& params, int64_t V);
+
+// The rows of packed (N, V) or padded (B, max_t, max_u1, V) tensors.
+BatchShape ShapeOf(const Tensor& rows, int64_t B, int64_t max_u);
+
+// The data of an output with the size and dtype of the logits.
+void* Like(const Tensor& logits, const Tensor& out);
+
+}  // namespace rnnt
+
+#endif  // MINDSPORE_RNNT_CPU_ENTRY_H_
