@@ -11,12 +11,15 @@ from tolerances import TOLERANCE
 from mindspore_rnnt.reference import rnnt_loss_reference
 
 __all__ = [
+    "NO_ARC",
+    "NO_CELL",
     "TOLERANCE",
     "Batch",
     "closed_form",
     "difference_gradient",
     "enumerate_paths",
     "from_bfloat16_bits",
+    "labels_of",
     "ramp",
     "random_batch",
     "report",
@@ -25,6 +28,7 @@ __all__ = [
     "to_bfloat16_bits",
 ]
 
+NO_ARC, NO_CELL = -1, -2  # row labels that are no class
 UNREAD_LABELS = (99999, -1, -100)  # what stands behind a sample's labels
 
 
@@ -167,6 +171,15 @@ def random_batch(lengths, V, seed=0, dtype="float32", scale=2.0, blank=-1):
         drawn = rng.integers(0, max(V - 1, 1), U)
         labels.append((drawn + (drawn >= blank % V) * (V > 1)).astype(np.int32))
     return Batch(samples, labels)
+
+
+def labels_of(batch, extra_t=0, extra_u=0):
+    """(B, max_T, max_U1): the label of each cell, NO_ARC in the last column, NO_CELL in padding."""
+    mask = batch.padded_mask(extra_t, extra_u)[..., 0]
+    labels = np.full(mask.shape, NO_CELL, np.int32)
+    for plane, T, sample_labels in zip(labels, batch.logit_lengths, batch.labels):
+        plane[:T, : len(sample_labels) + 1] = [*sample_labels, NO_ARC]
+    return labels
 
 
 def report(what, got, expected):

@@ -67,12 +67,17 @@ void ScaleGrad(Logits grad, const BatchShape& shape, const int32_t* logit_length
   });
 }
 
-void LatticeOfRows(const BatchShape& shape, float* stats, const int32_t* logit_lengths,
-                   const int32_t* target_lengths, const Options& options, float* loss,
+void LatticeOfRows(const StatsBatch& input, const Options& options, float* loss,
                    float* coefficients) {
-  const Batch batch(shape, logit_lengths, target_lengths);
-  Lattice(batch, {stats, kStatsFloats}, options, loss, {coefficients, kCoefficientsFloats});
+  const Batch batch(input.shape, input.logit_lengths, input.target_lengths);
+  Lattice(batch, {input.stats, kStatsFloats}, options, loss, {coefficients, kCoefficientsFloats});
   ClearPadding(batch, kCoefficientsFloats, coefficients);
+}
+
+void AlignRows(StatsBatch input, Alignment alignment) {
+  input.shape.max_u = alignment.max_u;
+  const Batch batch(input.shape, input.logit_lengths, input.target_lengths);
+  Align(batch, {input.stats, kStatsFloats}, input.target_lengths, alignment);
 }
 
 }  // namespace rnnt

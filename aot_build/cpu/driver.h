@@ -24,11 +24,17 @@ void ScaleGrad(Logits grad, const BatchShape& shape, const int32_t* logit_length
 void Forward(const Problem& problem, float* loss, float* state);
 void Backward(const Problem& problem, float* state, const float* dloss, void* dlogits);
 
-// The lattice alone, between RowStats and RowGrad. stats: (rows, 4); coefficients: (rows, 3), 0
-// outside all valid samples.
-void LatticeOfRows(const BatchShape& shape, float* stats, const int32_t* logit_lengths,
-                   const int32_t* target_lengths, const Options& options, float* loss,
+// The stats of a batch, (rows, 4), for operators between RowStats and RowGrad.
+struct StatsBatch {
+  BatchShape shape;
+  float* stats;
+  const int32_t *logit_lengths, *target_lengths;
+};
+
+// The lattice alone. coefficients: (rows, 3), 0 outside all valid samples.
+void LatticeOfRows(const StatsBatch& input, const Options& options, float* loss,
                    float* coefficients);
+void AlignRows(StatsBatch input, Alignment alignment);
 
 }  // namespace rnnt
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Entries of the whole loss: in one launch, or forward and backward apart.
-#include "driver.h"
 #include "entry.h"
 
 namespace {

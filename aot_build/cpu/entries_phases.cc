@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Entries of the three phases alone, for losses whose logits exist only a chunk of rows at a time
 // and for the family of losses that share the phases.
-#include "driver.h"
 #include "entry.h"
 
 namespace {
@@ -33,17 +32,11 @@ RNNT_ENTRY(RnntRowStats, 4) {
 }
 
 RNNT_ENTRY(RnntLattice, 6) {
-  const Tensor stats = tensors.At(0, "stats");
-  const Tensor logit_lengths = tensors.At(1, "logit_lengths").MustHaveShape({-1});
-  const int64_t B = logit_lengths.shape[0];
-  const Tensor target_lengths = tensors.At(2, "target_lengths").MustHaveShape({B});
-  const rnnt::BatchShape shape = rnnt::ShapeOf(stats, B, INT32_MAX);
-  stats.MustHaveShape(stats.Leading(rnnt::kStatsFloats));
-  float* loss = tensors.At(4, "loss").MustHaveShape({B}).As<float>();
-  rnnt::LatticeOfRows(shape, stats.As<float>(), logit_lengths.As<int32_t>(),
-                      target_lengths.As<int32_t>(), rnnt::OptionsOf(tensors.At(3, "params"), 0),
-                      loss,
-                      PerRow(stats, tensors.At(5, "coefficients"), rnnt::kCoefficientsFloats));
+  const rnnt::StatsBatch batch = rnnt::StatsBatchOf(tensors);
+  float* loss = tensors.At(4, "loss").MustHaveShape({batch.shape.B}).As<float>();
+  rnnt::LatticeOfRows(
+      batch, rnnt::OptionsOf(tensors.At(3, "params"), 0), loss,
+      PerRow(tensors.At(0, "stats"), tensors.At(5, "coefficients"), rnnt::kCoefficientsFloats));
 }
 
 RNNT_ENTRY(RnntRowGrad, 7) {

@@ -6,6 +6,7 @@
 #define MINDSPORE_RNNT_CPU_ENTRY_H_
 
 #include "batch.h"
+#include "driver.h"
 #include "options.h"
 #include "tensors.h"
 
@@ -29,6 +30,10 @@ Options RowOptionsOf(const Tensor& params, int64_t V);
 
 // The rows of packed (N, V) or padded (B, max_t, max_u1, V) tensors.
 BatchShape ShapeOf(const Tensor& rows, int64_t B, int64_t max_u);
+
+// Tensors 0 to 2 of an operator on stats: stats (packed or padded), logit_lengths, target_lengths.
+// Any number of labels is accepted.
+StatsBatch StatsBatchOf(const Tensors& tensors);
 
 // The data of an output with the size and dtype of the logits.
 void* Like(const Tensor& logits, const Tensor& out);

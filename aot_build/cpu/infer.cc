@@ -10,7 +10,7 @@
 namespace {
 
 // MindSpore's numbers for dtypes; those of inputs are only passed on.
-enum TypeId : int { kFloat32 = 43 };
+enum TypeId : int { kInt32 = 34, kFloat32 = 43 };
 
 using Shape = std::vector<int64_t>;
 using Shapes = std::vector<Shape>;
@@ -59,6 +59,9 @@ Shapes ForwardShapes(const Inputs& in) {
 Shapes LatticeShapes(const Inputs& in) {
   return {{in.Axis(1, 0)}, in.WithLastAxis(0, rnnt::kCoefficientsFloats)};
 }
+// The shapes of frames, log_probs and path_log_prob.
+Shapes AlignShapes(const Inputs& in) { return {in[3], in[3], {in.Axis(1, 0)}}; }
+Types AlignTypes(const Types&) { return {kInt32, kFloat32, kFloat32}; }
 Types TwoFloats(const Types&) { return {kFloat32, kFloat32}; }
 
 Shape LikeFirst(const Inputs& in) { return in[0]; }
@@ -82,14 +85,15 @@ TypeId Float(const Types&) { return kFloat32; }
 #define RNNT_INFER_ONE(op, shape_of, type_of)         \
   RNNT_INFER_AS(op, Shape, TypeId, shape_of, type_of) \
   RNNT_INFER_AS(aclnn##op, Shape, TypeId, shape_of, type_of)
-#define RNNT_INFER_TWO(op, shape_of, type_of)         \
+#define RNNT_INFER_MANY(op, shape_of, type_of)        \
   RNNT_INFER_AS(op, Shapes, Types, shape_of, type_of) \
   RNNT_INFER_AS(aclnn##op, Shapes, Types, shape_of, type_of)
 
-RNNT_INFER_TWO(RnntFused, FusedShapes, FusedTypes)
+RNNT_INFER_MANY(RnntFused, FusedShapes, FusedTypes)
 RNNT_INFER_ONE(RnntScaleGrad, LikeFirst, TypeOfFirst)
-RNNT_INFER_TWO(RnntForward, ForwardShapes, TwoFloats)
+RNNT_INFER_MANY(RnntForward, ForwardShapes, TwoFloats)
 RNNT_INFER_ONE(RnntBackward, LikeFirst, TypeOfFirst)
 RNNT_INFER_ONE(RnntRowStats, StatsShape, Float)
-RNNT_INFER_TWO(RnntLattice, LatticeShapes, TwoFloats)
+RNNT_INFER_MANY(RnntLattice, LatticeShapes, TwoFloats)
 RNNT_INFER_ONE(RnntRowGrad, LikeFirst, TypeOfFirst)
+RNNT_INFER_MANY(RnntAlign, AlignShapes, AlignTypes)

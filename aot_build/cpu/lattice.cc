@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Phase 2 over a batch: arcs, alpha and beta of each sample, outcomes, losses, coefficients.
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "lattice_memory.h"
+#include "lattice_tasks.h"
 #include "phases.h"
 #include "threads.h"
 
@@ -22,14 +21,13 @@ enum class Outcome {
 };
 
 struct SampleResult {
-  std::atomic<bool> usable{true};  // all arcs are log-probs or -inf
+  bool usable;                     // all arcs are log-probs or -inf
   double log_p_alpha, log_p_beta;  // log P from alpha and from beta
   Outcome outcome;
 };
 
 using Results = std::vector<SampleResult>;
 
-void FillArcs(const LatticeMemory& lattices, Records<Stats> stats, Results& results);
 void RunAlphaAndBeta(const LatticeMemory& lattices, Results& results);
 Outcome OutcomeOf(const SampleResult& result);
 float LossOf(const SampleResult& result, const Sample& sample, const Options& options);
@@ -43,7 +41,8 @@ void Lattice(const Batch& batch, Records<Stats> stats, const Options& options, f
              Records<Coefficients> coefficients) {
   const LatticeMemory lattices(batch);
   Results results(batch.size());
-  FillArcs(lattices, stats, results);
+  const std::vector<char> usable = FillArcs(lattices, stats);
+  for (int64_t b = 0; b < batch.size(); ++b) results[b].usable = usable[b];
   RunAlphaAndBeta(lattices, results);
   std::fill(loss, loss + batch.size(), NAN);
   for (const int64_t b : lattices.order()) {
@@ -57,34 +56,6 @@ void Lattice(const Batch& batch, Records<Stats> stats, const Options& options, f
 }
 
 namespace {
-
-// A task for one thread: frames or diagonals [begin, end) of sample b.
-struct Part {
-  int64_t b, begin, end;
-};
-
-std::vector<Part> Divide(const LatticeMemory& lattices, bool by_diagonal) {
-  constexpr int64_t kCells = 4096;
-  std::vector<Part> parts;
-  for (const int64_t b : lattices.order()) {
-    const SampleLattice& lattice = lattices[b];
-    const int64_t count = by_diagonal ? lattice.diagonals() : lattice.T;
-    const int64_t step = std::max<int64_t>(1, kCells * count / (lattice.T * (lattice.U + 1)));
-    for (int64_t begin = 0; begin < count; begin += step) {
-      parts.push_back({b, begin, std::min(begin + step, count)});
-    }
-  }
-  return parts;
-}
-
-void FillArcs(const LatticeMemory& lattices, Records<Stats> stats, Results& results) {
-  const auto arcs = CurrentLevel().arcs;
-  const std::vector<Part> parts = Divide(lattices, /*by_diagonal=*/false);
-  ParallelFor(parts.size(), 4 * lattices.cells(), [&](int64_t i) {
-    const Part& part = parts[i];
-    if (!arcs(lattices[part.b], stats, part.begin, part.end)) results[part.b].usable = false;
-  });
-}
 
 // Largest sample first, alpha and beta apart.
 void RunAlphaAndBeta(const LatticeMemory& lattices, Results& results) {
@@ -129,7 +100,7 @@ float LossOf(const SampleResult& result, const Sample& sample, const Options& op
 void FillCoefficients(const LatticeMemory& lattices, const Results& results, float label_weight,
                       Records<Coefficients> coefficients) {
   const auto fill = CurrentLevel().coefficients;
-  const std::vector<Part> parts = Divide(lattices, /*by_diagonal=*/true);
+  const std::vector<Part> parts = DivideDiagonals(lattices);
   ParallelFor(parts.size(), 4 * lattices.cells(), [&](int64_t i) {
     const Part& part = parts[i];
     const SampleLattice& lattice = lattices[part.b];

@@ -18,6 +18,7 @@ class LatticeMemory {
   const SampleLattice& operator[](int64_t b) const { return lattices_[b]; }
   // The valid samples, largest first.
   const std::vector<int64_t>& order() const { return order_; }
+  int64_t size() const { return static_cast<int64_t>(lattices_.size()); }
   int64_t cells() const { return cells_; }
 
  private:

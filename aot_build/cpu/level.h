@@ -26,6 +26,8 @@ struct Level {
   // The two recursions. Each returns log P(labels | logits).
   double (*alpha)(const SampleLattice& lattice);
   double (*beta)(const SampleLattice& lattice);
+  // As beta with the maximum in place of the sum: returns the log-prob of the best path.
+  double (*best)(const SampleLattice& lattice);
   // Coefficients of the cells on diagonals [begin, end).
   void (*coefficients)(const SampleLattice& lattice, double log_prob, float label_weight,
                        int64_t begin, int64_t end, Records<Coefficients> coefficients);

@@ -22,6 +22,16 @@ void RowStats(const Batch& batch, Logits logits, const Options& options, Records
 void Lattice(const Batch& batch, Records<Stats> stats, const Options& options, float* loss,
              Records<Coefficients> coefficients);
 
+// The most probable path in place of phase 2. Outputs of shape (B, max_u) hold -1 and 0 behind a
+// sample's labels.
+struct Alignment {
+  int64_t max_u;
+  int32_t* frames;       // (B, max_u): the frame that emits label u; -1 if the sample has no path
+  float* log_probs;      // (B, max_u): of label u there; path_log_prob if the sample has no path
+  float* path_log_prob;  // (B,); -inf if every path is impossible, NaN as for the loss
+};
+void Align(const Batch& batch, Records<Stats> stats, const int32_t* target_lengths, Alignment out);
+
 // Phase 3: the gradient of each row. dloss (B,) may be null, which stands for ones. Rows outside
 // all valid samples get 0.
 void RowGrad(const Batch& batch, Logits logits, const Options& options, Records<Stats> stats,

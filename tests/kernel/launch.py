@@ -70,6 +70,30 @@ def in_chunks(layout, dloss=None, **options):
     return loss, numbers(dlogits)
 
 
+def row_stats(logits, row_labels, **options):
+    """RnntRowStats."""
+    stats = poisoned((*logits.shape[:-1], 4))
+    run_op("RnntRowStats", [logits, row_labels, pack_params(**options)], [stats])
+    return stats
+
+
+def lattice(stats, logit_lengths, target_lengths, **options):
+    """RnntLattice: the losses and the coefficients."""
+    loss, coefficients = poisoned(len(logit_lengths)), poisoned((*stats.shape[:-1], 3))
+    params = pack_params(**options)
+    run_op("RnntLattice", [stats, logit_lengths, target_lengths, params], [loss, coefficients])
+    return loss, coefficients
+
+
+def row_grad(logits, row_labels, stats, coefficients, dloss=None, **options):
+    """RnntRowGrad."""
+    dloss = np.ones(row_labels.shape, np.float32) if dloss is None else dloss
+    dlogits = poisoned(logits.shape, logits.dtype)
+    inputs = [logits, row_labels, stats, coefficients, dloss, pack_params(**options)]
+    run_op("RnntRowGrad", inputs, [dlogits])
+    return numbers(dlogits)
+
+
 FORMS = {"fused": fused, "two_op": two_op, "in_chunks": in_chunks}
 
 

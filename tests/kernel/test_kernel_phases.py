@@ -3,8 +3,17 @@
 
 import numpy as np
 import pytest
-from kernel.launch import numbers, poisoned, same_bits, stored
-from oracles import TOLERANCE, random_batch, report, rnnt_loss_reference, round_to
+from kernel.launch import lattice, poisoned, row_grad, row_stats, same_bits, stored
+from oracles import (
+    NO_ARC,
+    NO_CELL,
+    TOLERANCE,
+    labels_of,
+    random_batch,
+    report,
+    rnnt_loss_reference,
+    round_to,
+)
 
 from mindspore_rnnt.native import run_op
 from mindspore_rnnt.params import pack_params
@@ -12,37 +21,6 @@ from mindspore_rnnt.params import pack_params
 LENGTHS = [(5, 3), (1, 0), (7, 2)]
 VOCABULARIES = (1, 2, 3, 8, 17, 50, 5000)
 DTYPES = ("float32", "float16", "bfloat16")
-NO_ARC, NO_CELL = -1, -2
-
-
-def row_stats(logits, row_labels, **options):
-    stats = poisoned((*logits.shape[:-1], 4))
-    run_op("RnntRowStats", [logits, row_labels, pack_params(**options)], [stats])
-    return stats
-
-
-def lattice(stats, logit_lengths, target_lengths, **options):
-    loss, coefficients = poisoned(len(logit_lengths)), poisoned((*stats.shape[:-1], 3))
-    params = pack_params(**options)
-    run_op("RnntLattice", [stats, logit_lengths, target_lengths, params], [loss, coefficients])
-    return loss, coefficients
-
-
-def row_grad(logits, row_labels, stats, coefficients, dloss=None, **options):
-    dloss = np.ones(row_labels.shape, np.float32) if dloss is None else dloss
-    dlogits = poisoned(logits.shape, logits.dtype)
-    inputs = [logits, row_labels, stats, coefficients, dloss, pack_params(**options)]
-    run_op("RnntRowGrad", inputs, [dlogits])
-    return numbers(dlogits)
-
-
-def labels_of(batch, extra_t=0, extra_u=0):
-    """(B, max_T, max_U1): the label of each cell, NO_ARC in the last column, NO_CELL in padding."""
-    mask = batch.padded_mask(extra_t, extra_u)[..., 0]
-    labels = np.full(mask.shape, NO_CELL, np.int32)
-    for plane, T, sample_labels in zip(labels, batch.logit_lengths, batch.labels):
-        plane[:T, : len(sample_labels) + 1] = [*sample_labels, NO_ARC]
-    return labels
 
 
 @pytest.mark.parametrize("V", VOCABULARIES)

@@ -65,8 +65,9 @@ double Alpha(const SampleLattice& lattice) {
   return alpha[final] + lattice.blank[final];
 }
 
-template <class Isa>
-double Beta(const SampleLattice& lattice) {
+// Beta, where combine(by_blank, by_label) joins the paths through the two arcs of a cell.
+template <class Isa, class Combine>
+double BackwardPass(const SampleLattice& lattice, const Combine& combine) {
   double* beta = lattice.beta;
   for (int64_t d = lattice.diagonals() - 1; d >= 0; --d) {
     const int64_t start = lattice.start[d], after = lattice.start[d + 1], low = lattice.low(d);
@@ -75,11 +76,23 @@ double Beta(const SampleLattice& lattice) {
       const int64_t cell = start + u, to = after + u;
       const typename Isa::D by_blank = Isa::Load(lattice.blank + cell) + Isa::Load(beta + to);
       const typename Isa::D by_label = Isa::Load(lattice.label + cell) + Isa::Load(beta + to + 1);
-      Isa::Store(beta + cell, LogAdd<Isa>(by_blank, by_label));
+      Isa::Store(beta + cell, combine(by_blank, by_label));
     }
     beta[start + low - 1] = -kInfinity;
   }
   return beta[lattice.start[0]];
+}
+
+template <class Isa>
+double Beta(const SampleLattice& lattice) {
+  using D = typename Isa::D;
+  return BackwardPass<Isa>(lattice, [](D a, D b) { return LogAdd<Isa>(a, b); });
+}
+
+template <class Isa>
+double Best(const SampleLattice& lattice) {
+  using D = typename Isa::D;
+  return BackwardPass<Isa>(lattice, [](D a, D b) { return Isa::Max(a, b); });
 }
 
 // post_blank(t, u) = exp(alpha(t, u) + blank(t, u) + beta(t+1, u) - log P)

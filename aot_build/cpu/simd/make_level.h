@@ -19,6 +19,7 @@ constexpr Level MakeLevel(const char* name) {
           Arcs<Isa>,
           Alpha<Isa>,
           Beta<Isa>,
+          Best<Isa>,
           CoefficientsOf<Isa>,
           Read<Isa>,
           Copy<Isa>};
