@@ -16,6 +16,7 @@ using rnnt::Infer;
 using rnnt::LikeInput;
 using rnnt::PerRow;
 using rnnt::PerSample;
+using rnnt::WithLastAxis;
 
 // Input indices of the operators that take the whole batch.
 constexpr size_t kLogits = 0;
@@ -97,7 +98,7 @@ class RnntRowStats : public RnntOpDef {
     Int32Input("row_labels");
     FloatInput("params");
     FloatOutput("stats");
-    using Outputs = Infer<PerRow<rnnt::kStatsWidth>>;
+    using Outputs = Infer<WithLastAxis<rnnt::kStatsWidth>>;
     Implement(Outputs::Shapes, Outputs::DataTypes, optiling::TileRnntRowStats);
   }
 };
@@ -112,7 +113,7 @@ class RnntLattice : public RnntOpDef {
     FloatInput("params");
     FloatOutput("loss");
     FloatOutput("coefficients");
-    using Outputs = Infer<PerSample<1>, PerRow<rnnt::kCoefficientsWidth>>;
+    using Outputs = Infer<PerSample<1>, WithLastAxis<rnnt::kCoefficientsWidth>>;
     Implement(Outputs::Shapes, Outputs::DataTypes, optiling::TileRnntLattice);
   }
 };

@@ -52,6 +52,19 @@ struct PerRow {
   static constexpr size_t Input() { return 0; }
 };
 
+// The shape of input 0 with kWidth as its last axis, float32: what belongs to rows of any shape.
+template <int64_t kWidth>
+struct WithLastAxis {
+  static gert::Shape Shape(const gert::Shape& rows) {
+    gert::Shape shape = rows;
+    const size_t rank = shape.GetDimNum();
+    if (rank > 0 && !IsUnknownRank(rows)) shape.SetDim(rank - 1, kWidth);
+    return shape;
+  }
+  static ge::DataType DataType(ge::DataType) { return ge::DT_FLOAT; }
+  static constexpr size_t Input() { return 0; }
+};
+
 template <typename... Outputs>
 struct Infer {
   static ge::graphStatus Shapes(gert::InferShapeContext* context) {

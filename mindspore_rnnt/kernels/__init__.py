@@ -28,6 +28,7 @@ class Ops(NamedTuple):
     row_stats: Primitive
     lattice: Primitive
     row_grad: Primitive
+    align: Primitive
 
 
 @lru_cache
@@ -72,7 +73,10 @@ def _create_ops(device_target):
     device = import_module(_DEVICES[device_target], __name__)
 
     def create(name, bprop):
-        return device.create_op(SIGNATURES[name], bprop)
+        signature = SIGNATURES[name]
+        if device_target not in signature.devices:
+            return _missing(signature, device_target)
+        return device.create_op(signature, bprop)
 
     scale_grad = create("RnntScaleGrad", gradients.scale_grad_bprop)
     backward = create("RnntBackward", gradients.backward_bprop)
@@ -84,4 +88,17 @@ def _create_ops(device_target):
         row_stats=create("RnntRowStats", gradients.row_stats_bprop),
         lattice=create("RnntLattice", gradients.lattice_bprop),
         row_grad=create("RnntRowGrad", gradients.row_grad_bprop),
+        align=create("RnntAlign", gradients.align_bprop),
     )
+
+
+def _missing(signature, device_target):
+    """In place of an operator that the device does not have."""
+
+    def call(*_):
+        raise RuntimeError(
+            f"The operator {signature.name} runs on {', '.join(signature.devices)}, "
+            f"but the device_target is {device_target!r}."
+        )
+
+    return call

@@ -59,3 +59,7 @@ def lattice_bprop(stats, logit_lengths, target_lengths, params, out, dout):
 
 def row_grad_bprop(logits, row_labels, stats, coefficients, row_dloss, params, out, dout):
     refuse_double_backward("JoinerRNNTLoss")
+
+
+def align_bprop(stats, logit_lengths, target_lengths, targets, params, out, dout):
+    raise RuntimeError("rnnt_align is not differentiable")

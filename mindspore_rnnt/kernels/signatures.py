@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operators: names, inputs, outputs and dtypes, the same on every device. Nothing but tensors.
+"""The operators: names, inputs, outputs and dtypes, the same on every device. Tensors only.
 
 Shapes: N = rows of packed logits, B = samples, cells = N (packed) or B * max_T * max_U1 (padded).
 """
@@ -21,6 +21,7 @@ class Signature(NamedTuple):
     name: str  # of the operator, and of its entry in the library
     inputs: tuple[Operand, ...]
     outputs: tuple[Operand, ...]
+    devices: tuple[str, ...] = ("CPU", "Ascend")
 
 
 LOGITS = Operand("logits", ROWS)  # (N, V) packed or (B, max_T, max_U1, V) padded
@@ -33,9 +34,12 @@ STATE = Operand("state", FLOAT32)  # (cells, 5), opaque
 DLOSS = Operand("dloss", FLOAT32)  # (B,)
 GRAD = Operand("grad", ROWS)  # as logits, of the unit-upstream loss
 DLOGITS = Operand("dlogits", ROWS)  # as logits
-ROW_LABELS = Operand("row_labels", INT32)  # (n,), -1: the row has no label arc
-STATS = Operand("stats", FLOAT32)  # (n, 4), opaque: what row_stats found
-COEFFICIENTS = Operand("coefficients", FLOAT32)  # (n, 3): occupation, post_blank, post_label
+# Of rows with any leading shape `..`, among them (N,) and (B, max_T, max_U1):
+ROW_LABELS = Operand("row_labels", INT32)  # (..), -1: no label arc, -2: no cell, not read
+STATS = Operand("stats", FLOAT32)  # (.., 4): row_max, row_sum, blank_gap, label_gap; no cell: 0
+COEFFICIENTS = Operand("coefficients", FLOAT32)  # (.., 3): occupation, post_blank, post_label
+ROW_DLOSS = Operand("row_dloss", FLOAT32)  # (..)
+STATS_BATCH = (STATS, LOGIT_LENGTHS, TARGET_LENGTHS)
 BATCH = (LOGITS, TARGETS, LOGIT_LENGTHS, TARGET_LENGTHS, PARAMS)
 
 _ALL = (
@@ -44,14 +48,31 @@ _ALL = (
     Signature("RnntScaleGrad", (GRAD, LOGIT_LENGTHS, TARGET_LENGTHS, DLOSS), (DLOGITS,)),
     Signature("RnntForward", BATCH, (LOSS, STATE)),
     Signature("RnntBackward", (*BATCH, STATE, DLOSS), (DLOGITS,)),
-    # The three phases, for logits that exist only a chunk of rows at a time.
+    # The three phases, for logits that exist only a chunk of rows at a time and for other losses.
+    # Cells without an arc (stats of 0) may stand anywhere; the lattice writes 0 in padding.
     Signature("RnntRowStats", (LOGITS, ROW_LABELS, PARAMS), (STATS,)),
-    Signature("RnntLattice", (STATS, LOGIT_LENGTHS, TARGET_LENGTHS, PARAMS), (LOSS, COEFFICIENTS)),
+    Signature("RnntLattice", (*STATS_BATCH, PARAMS), (LOSS, COEFFICIENTS)),
     Signature(
         "RnntRowGrad",
-        (LOGITS, ROW_LABELS, STATS, COEFFICIENTS, Operand("row_dloss", FLOAT32), PARAMS),
+        (LOGITS, ROW_LABELS, STATS, COEFFICIENTS, ROW_DLOSS, PARAMS),
         (DLOGITS,),
+    ),
+    # The most probable path.
+    Signature(
+        "RnntAlign",
+        (*STATS_BATCH, TARGETS, PARAMS),  # of the targets only the shape counts
+        (
+            Operand("frames", INT32),  # (B, max_U), -1 behind the labels
+            Operand("log_probs", FLOAT32),  # (B, max_U), 0 behind the labels
+            Operand("path_log_prob", FLOAT32),  # (B,)
+        ),
+        devices=("CPU",),
     ),
 )
 
 SIGNATURES = {signature.name: signature for signature in _ALL}
+
+
+def signatures_of(device: str) -> dict[str, Signature]:
+    """The operators that a device has."""
+    return {name: s for name, s in SIGNATURES.items() if device in s.devices}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from aot_build.twin import host_driver
-from mindspore_rnnt.kernels.signatures import ROW_DTYPES, ROWS, SIGNATURES
+from mindspore_rnnt.kernels.signatures import ROW_DTYPES, ROWS, signatures_of
 
 FRAMEWORK_WORKSPACE = 16 * 1024 * 1024  # of the mocked platform
 FIELDS = np.dtype(
@@ -54,6 +54,7 @@ def attrs_of(op):
     return (-1, -1.0, True) if op == "RnntLossFused" else ()
 
 
+SIGNATURES = signatures_of("Ascend")
 OPERATORS = ["RnntLossFused", *SIGNATURES]
 
 

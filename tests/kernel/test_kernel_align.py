@@ -8,8 +8,7 @@ import pytest
 from kernel.launch import lattice, poisoned, row_stats, same_bits
 from oracles import labels_of, random_batch, report
 
-from mindspore_rnnt.native import run_op
-from mindspore_rnnt.params import pack_params
+from mindspore_rnnt.native import pack_params, run_op
 from mindspore_rnnt.reference import rnnt_align_reference
 
 LENGTHS = [(5, 3), (1, 0), (7, 2), (2, 6)]

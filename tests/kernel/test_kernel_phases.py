@@ -15,8 +15,7 @@ from oracles import (
     round_to,
 )
 
-from mindspore_rnnt.native import run_op
-from mindspore_rnnt.params import pack_params
+from mindspore_rnnt.native import pack_params, run_op
 
 LENGTHS = [(5, 3), (1, 0), (7, 2)]
 VOCABULARIES = (1, 2, 3, 8, 17, 50, 5000)
