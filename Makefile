@@ -13,7 +13,7 @@ COVERAGE_ENV := $(ROOT)/.venv-coverage
 TIDY_BUILD := $(ROOT)/build/tidy
 JOBS ?= $(shell nproc)
 
-.PHONY: help demo test levels smoke lint style tidy format coverage evaluate bench ascend headers wheel matrix clean
+.PHONY: help demo test levels smoke lint style tidy format coverage docs evaluate bench ascend headers wheel matrix clean
 
 help:
 	@echo "make demo      venv, install, train the tiny Conformer-Transducer, show what it learned"
@@ -23,6 +23,7 @@ help:
 	@echo "make lint      style and tidy: ruff, clang-format and clang-tidy, as CI runs them"
 	@echo "make format    let ruff and clang-format rewrite the sources"
 	@echo "make coverage  branches of the core, and lines of the CPU kernel, that its tests reach"
+	@echo "make docs      the documentation as a site in build/docs; a warning is an error"
 	@echo "make evaluate  the long table: by voice, with and without noise training, 3 seeds"
 	@echo "make bench     speed and memory against torchaudio and a plain stream"
 	@echo "make ascend    build and install the Ascend operator package (needs CANN)"
@@ -96,6 +97,10 @@ coverage:
 		--ignore $(ROOT)/tests/recipe --ignore $(ROOT)/tests/twin --ignore $(ROOT)/tests/ascend \
 		--cov=mindspore_rnnt --cov-config=$(ROOT)/pyproject.toml --cov-report=term-missing:skip-covered $(PYTEST_ARGS)
 	$(COVERAGE_ENV)/bin/gcovr --root $(ROOT) --filter aot_build/cpu --exclude aot_build/cpu/check $(ROOT)/build
+
+docs:
+	$(call install,$(DOCS_ENV),docs)
+	$(DOCS_ENV)/bin/sphinx-build --fail-on-warning --keep-going --quiet $(ROOT)/docs $(ROOT)/build/docs
 
 evaluate:
 	$(call install,$(DEMO_ENV),demo)

@@ -1,18 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every example that a reader may copy runs: docstrings, and the README's Python blocks."""
+"""What a reader may copy runs: docstrings, examples/, Python blocks of README and docs."""
 
 import doctest
 import importlib
 import inspect
 import re
+import runpy
+import sys
+import types
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import mindspore_rnnt
 
 ROOT = Path(__file__).parents[1]
-READMES = ("README.md", "README_CN.md")
+BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
+DOCS = [page for page in sorted((ROOT / "docs").glob("*.md")) if BLOCK.search(page.read_text())]
+PAGES = ["README.md", "README_CN.md", *(f"docs/{page.name}" for page in DOCS)]
 
 
 @pytest.mark.parametrize("name", [n for n in mindspore_rnnt.__all__ if n != "__version__"])
@@ -37,14 +43,22 @@ def test_docstrings_follow_mindspores_order(name):
     assert order == sorted(order) and needed <= set(found)
 
 
-@pytest.mark.parametrize("readme", READMES)
-def test_readme_examples(readme, tmp_path, monkeypatch):
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / readme).read_text(), re.DOTALL)
-    assert blocks, f"{readme} has no Python example"
+@pytest.mark.parametrize("page", PAGES)
+def test_python_blocks_of_a_page(page, tmp_path, monkeypatch):
+    """One after another, as a reader runs them: a block may use the names of those before it."""
+    blocks = BLOCK.findall((ROOT / page).read_text())
+    assert blocks, f"{page} has no Python example"
     monkeypatch.chdir(tmp_path)
+    # MindSpore compiles a function from its source and its module, so both have to be there.
+    module = types.ModuleType(f"page_{Path(page).stem}")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
     for number, block in enumerate(blocks):
         print(block)
-        # MindSpore compiles functions from their source, so that has to be in a file.
         file = tmp_path / f"block_{number}.py"
         file.write_text(block)
-        exec(compile(block, str(file), "exec"), {"__name__": f"readme_{number}"})
+        exec(compile(block, str(file), "exec"), module.__dict__)
+
+
+def test_minimal_training_learns():
+    losses = runpy.run_path(str(ROOT / "examples" / "train_minimal.py"))["losses"]
+    assert np.mean(losses[-10:]) < np.mean(losses[:5]) / 4
