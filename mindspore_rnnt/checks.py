@@ -86,7 +86,7 @@ def check_shapes(caller, dtypes, shapes, blank):
                 f"{size} samples",
             )
     if 0 in logits[1:]:
-        sizes = "class" if len(logits) == 2 else "frame, label position and class"
+        sizes = "class" if len(logits) == 2 else "frame, predictor step and class"
         refuse(caller, ValueError, "logits", f"of at least 1 {sizes}", f"shape {logits}")
     if V is not None and not -V <= blank < V:
         refuse(caller, ValueError, "blank", f"in [{-V}, {V}), as 'logits' has {V} classes", blank)

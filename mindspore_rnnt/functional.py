@@ -50,8 +50,8 @@ def rnnt_loss(
             :math:`(B, max_T, max_U + 1, V)`; the padding is never read. Packed: of shape
             :math:`(\sum_b T_b (U_b + 1), V)`, sample after sample, row :math:`t (U_b + 1) + u` of a
             sample for frame :math:`t` after :math:`u` labels.
-        targets (Tensor): labels, int32 or int64 of shape :math:`(B, max_U)`; what stands behind a
-            sample's length is never read.
+        targets (Tensor): labels, int32 or int64 of shape :math:`(B, max_U)`; entries beyond
+            a sample's length are never read.
         logit_lengths (Tensor): frames :math:`T_b \ge 1`, int32 or int64 of shape :math:`(B,)`.
         target_lengths (Tensor): labels :math:`U_b \ge 0`, int32 or int64 of shape :math:`(B,)`.
         blank (int, optional): class of the blank, in :math:`[-V, V - 1]`; a negative one counts
@@ -103,6 +103,7 @@ def rnnt_loss(
     _check_call(reduction, fused_grad, validate)
     options = (blank, clamp, fused_log_softmax, fastemit_lambda, zero_infinity)
     return checked_loss(
+        "rnnt_loss",
         logits,
         targets,
         logit_lengths,
@@ -115,20 +116,22 @@ def rnnt_loss(
 
 
 def checked_loss(
-    logits, targets, logit_lengths, target_lengths, options, reduction, fused_grad, validate
+    caller, logits, targets, logit_lengths, target_lengths, options, reduction, fused_grad, validate
 ):
-    """What rnnt_loss and RNNTLoss share; `options` are what `check_options` takes."""
+    """What rnnt_loss and RNNTLoss share. `options` are what `check_options` takes; errors are those
+    of the function or class named `caller`."""
     compiled = is_compiled(ops.clamp)
     if not compiled:
-        check_tensors("rnnt_loss", logits, targets, logit_lengths, target_lengths)
+        check_tensors(caller, logits, targets, logit_lengths, target_lengths)
     _check_shapes(
+        caller,
         (logits.dtype, targets.dtype, logit_lengths.dtype, target_lengths.dtype),
         (logits.shape, targets.shape, logit_lengths.shape, target_lengths.shape),
         options,
     )
     if validate and not compiled:
         check_values(
-            "rnnt_loss",
+            caller,
             logits.shape,
             targets.asnumpy(),
             logit_lengths.asnumpy(),
@@ -191,9 +194,9 @@ def _check_call(reduction, fused_grad, validate):
 
 
 @ms.constexpr(check=False)
-def _check_shapes(dtypes, shapes, options):
-    check_options("rnnt_loss", *options)
-    check_shapes("rnnt_loss", dtypes, shapes, options[0])
+def _check_shapes(caller, dtypes, shapes, options):
+    check_options(caller, *options)
+    check_shapes(caller, dtypes, shapes, options[0])
 
 
 @ms.constexpr(check=False)

@@ -41,8 +41,8 @@ class RNNTLoss(nn.LossBase):
           :math:`(B, max_T, max_U + 1, V)`; the padding is never read. Packed: of shape
           :math:`(\sum_b T_b (U_b + 1), V)`, sample after sample, row :math:`t (U_b + 1) + u` of a
           sample for frame :math:`t` after :math:`u` labels.
-        - **targets** (Tensor) - labels, int32 or int64 of shape :math:`(B, max_U)`; what stands
-          behind a sample's length is never read.
+        - **targets** (Tensor) - labels, int32 or int64 of shape :math:`(B, max_U)`; entries
+          beyond a sample's length are never read.
         - **logit_lengths** (Tensor) - frames :math:`T_b \ge 1`, int32 or int64 of shape
           :math:`(B,)`.
         - **target_lengths** (Tensor) - labels :math:`U_b \ge 0`, int32 or int64 of shape
@@ -88,8 +88,8 @@ class RNNTLoss(nn.LossBase):
         super().__init__(reduction)
         self.reduction = reduction
         self.options = (blank, clamp, fused_log_softmax, fastemit_lambda, zero_infinity)
-        check_options("rnnt_loss", *self.options)
-        check_switches("rnnt_loss", fused_grad=fused_grad, validate=validate)
+        check_options("RNNTLoss", *self.options)
+        check_switches("RNNTLoss", fused_grad=fused_grad, validate=validate)
         prepare_ops()
         self.fused_grad = fused_grad
         self.validate = validate
@@ -98,6 +98,7 @@ class RNNTLoss(nn.LossBase):
         self, logits: Tensor, targets: Tensor, logit_lengths: Tensor, target_lengths: Tensor
     ) -> Tensor:
         return checked_loss(
+            "RNNTLoss",
             logits,
             targets,
             logit_lengths,

@@ -9,7 +9,7 @@ NUMPY_BELOW = "2"
 
 
 def check_requirements():
-    """Raise ImportError, with the command that mends it, unless MindSpore and NumPy fit."""
+    """Raise ImportError, with the command that helps, unless MindSpore and NumPy fit."""
     numpy = version("numpy")
     if _release(numpy) >= _release(NUMPY_BELOW):
         raise ImportError(

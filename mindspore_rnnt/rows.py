@@ -24,7 +24,7 @@ def packed_indices(
             Default: ``None`` , the longest sample's.
 
     Returns:
-        frame_rows and label_rows, both int32 of shape :math:`(\\sum_b T_b (U_b + 1),)`: row
+        frame_rows and step_rows, both int32 of shape :math:`(\\sum_b T_b (U_b + 1),)`: row
         :math:`(b, t, u)` holds :math:`b\\,max_t + t` and :math:`b (max_u + 1) + u`.
 
     Raises:
@@ -33,8 +33,8 @@ def packed_indices(
 
     Examples:
         >>> from mindspore_rnnt import packed_indices
-        >>> frame_rows, label_rows = packed_indices([2, 1], [1, 2])
-        >>> print(frame_rows, label_rows)
+        >>> frame_rows, step_rows = packed_indices([2, 1], [1, 2])
+        >>> print(frame_rows, step_rows)
         [0 0 1 1 2 2 2] [0 1 0 1 3 4 5]
     """
     b, t, u, max_t, max_u = _cells("packed_indices", logit_lengths, target_lengths, max_t, max_u)

@@ -105,17 +105,17 @@ class Plain(nn.Cell):
 
 def reference(joiner, batch, weights, **options):
     """What `gradients` returns, in float64; for a joiner with relu."""
-    encoder_out, predictor_out, targets, T, U, frame_rows, label_rows = batch
+    encoder_out, predictor_out, targets, T, U, frame_rows, step_rows = batch
     We, be, Wp, Wo, bo = (p.asnumpy().astype(np.float64) for p in joiner.trainable_params())
     enc, pred = encoder_out.reshape(-1, DE), predictor_out.reshape(-1, DP)
     frames, steps = enc @ We.T + be, pred @ Wp.T
-    hidden = np.maximum(frames[frame_rows] + steps[label_rows], 0)
+    hidden = np.maximum(frames[frame_rows] + steps[step_rows], 0)
     losses, dlogits = rnnt_loss_reference(hidden @ Wo.T + bo, targets, T, U, **options)
-    dlogits *= np.asarray(weights)[label_rows // predictor_out.shape[1], None]
+    dlogits *= np.asarray(weights)[step_rows // predictor_out.shape[1], None]
     dsum = dlogits @ Wo * (hidden > 0)
     dframes, dsteps = np.zeros_like(frames), np.zeros_like(steps)
     np.add.at(dframes, frame_rows, dsum)
-    np.add.at(dsteps, label_rows, dsum)
+    np.add.at(dsteps, step_rows, dsum)
     return [
         losses @ weights,
         (dframes @ We).reshape(encoder_out.shape),

@@ -8,7 +8,7 @@ from calls import numbers
 from mindspore import Tensor, ops
 from oracles import report
 
-from mindspore_rnnt import PackedJoiner, RNNTLoss, packed_indices
+from mindspore_rnnt import JoinerRNNTLoss, PackedJoiner, RNNTLoss, packed_indices
 
 T, U = np.array([5, 3], np.int32), np.array([2, 4], np.int32)
 ACTIVATION = {"tanh": np.tanh, "relu": lambda x: np.maximum(x, 0)}
@@ -40,11 +40,11 @@ def test_gradients_equal_the_padded_joint_network():
     joiner, loss_fn = PackedJoiner(6, 4, 8, 7), RNNTLoss(blank=0, reduction="sum").set_train()
     encoder_out, predictor_out = (Tensor(x) for x in _inputs())
     targets = Tensor(np.random.default_rng(1).integers(1, 7, (2, 4)), ms.int32)
-    frame_rows, label_rows = (Tensor(x) for x in packed_indices(T, U))
+    frame_rows, step_rows = (Tensor(x) for x in packed_indices(T, U))
     lengths = Tensor(T), Tensor(U)
 
     def packed(encoder_out, predictor_out):
-        logits = joiner(encoder_out, predictor_out, frame_rows, label_rows)
+        logits = joiner(encoder_out, predictor_out, frame_rows, step_rows)
         return loss_fn(logits, targets, *lengths)
 
     def padded(encoder_out, predictor_out):
@@ -65,3 +65,28 @@ def test_gradients_equal_the_padded_joint_network():
 def test_unknown_activation():
     with pytest.raises(ValueError, match=r"'activation' must be one of \['relu', 'tanh'\].*'gelu'"):
         PackedJoiner(6, 4, 8, 7, activation="gelu")
+
+
+@pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE], ids=["pynative", "graph"])
+@pytest.mark.parametrize("caller", ["PackedJoiner", "JoinerRNNTLoss"])
+def test_the_earlier_name_of_step_rows(caller, mode):
+    joiner = PackedJoiner(6, 4, 8, 7)
+    net = joiner if caller == "PackedJoiner" else JoinerRNNTLoss(joiner)
+    targets = Tensor(np.random.default_rng(1).integers(1, 7, (2, 4)), ms.int32)
+    frame_rows, step_rows = (Tensor(x) for x in packed_indices(T, U))
+    batch = [Tensor(x) for x in _inputs()]
+    batch += [] if net is joiner else [targets, Tensor(T), Tensor(U)]
+    ms.set_context(mode=mode)
+    try:
+        expected = numbers(net(*batch, frame_rows, step_rows))
+        assert np.array_equal(numbers(net(*batch, frame_rows, label_rows=step_rows)), expected)
+        assert np.array_equal(numbers(net(*batch, frame_rows, step_rows=step_rows)), expected)
+        for rows, got in (
+            ({}, "none"),
+            ({"step_rows": step_rows, "label_rows": step_rows}, "both"),
+        ):
+            message = f"^For '{caller}', the 'step_rows' must be a Tensor, but got {got}"
+            with pytest.raises(TypeError, match=message):
+                net(*batch, frame_rows, **rows)
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE)

@@ -268,7 +268,7 @@ def refused(error, match, **changes):
     """JoinerRNNTLoss on a good batch but for `changes` of inputs or options raises `error`, in its
     own name."""
     names = ("encoder_out", "predictor_out", "targets", "logit_lengths", "target_lengths")
-    names += ("frame_rows", "label_rows")
+    names += ("frame_rows", "step_rows")
     inputs = dict(zip(names, joiner_batch(LENGTHS, 11)))
     inputs |= {n: x for n, x in changes.items() if n in names}
     options = {"joiner": joiner_of(11)} | {n: x for n, x in changes.items() if n not in names}
@@ -314,7 +314,7 @@ def test_refusals():
     refused(ValueError, r"'predictor_out' .* with B = 3", predictor_out=wrong[1][1:])
     refused(ValueError, r"'encoder_out' .* with De = 6", encoder_out=wrong[0][..., 1:])
     refused(ValueError, r"'frame_rows' must be of shape \(N\)", frame_rows=wrong[5][None])
-    refused(ValueError, "'label_rows' must be what .* 51 rows", label_rows=wrong[6] + 1)
+    refused(ValueError, "'step_rows' must be what .* 51 rows", step_rows=wrong[6] + 1)
     refused(ValueError, _LENGTH.format("logit_lengths", 1, 7, "encoder_out", 99), **_lengths(6, 99))
     refused(ValueError, _LENGTH.format("logit_lengths", 1, 7, "encoder_out", 0), **_lengths(6, 0))
     refused(

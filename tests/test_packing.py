@@ -14,11 +14,11 @@ LENGTHS = [(5, 3), (1, 0), (4, 2), (2, 5)]
 
 
 def test_packed_indices_by_hand():
-    frame_rows, label_rows = packed_indices([2, 1], [1, 2], max_t=3, max_u=4)
+    frame_rows, step_rows = packed_indices([2, 1], [1, 2], max_t=3, max_u=4)
     # (b, t, u): 000 001 010 011 | 100 101 102, with b * 3 + t and b * 5 + u
     assert frame_rows.tolist() == [0, 0, 1, 1, 3, 3, 3]
-    assert label_rows.tolist() == [0, 1, 0, 1, 5, 6, 7]
-    assert frame_rows.dtype == label_rows.dtype == np.int32
+    assert step_rows.tolist() == [0, 1, 0, 1, 5, 6, 7]
+    assert frame_rows.dtype == step_rows.dtype == np.int32
 
 
 def test_packed_indices_take_the_longest_sample_by_default():

@@ -129,9 +129,9 @@ def test_a_joint_network_learns(mode):
             self.loss_fn = RNNTLoss(blank=0)
 
         def construct(
-            self, encoder_out, predictor_out, frame_rows, label_rows, targets, frames, labels
+            self, encoder_out, predictor_out, frame_rows, step_rows, targets, frames, labels
         ):
-            logits = self.joiner(encoder_out, predictor_out, frame_rows, label_rows)
+            logits = self.joiner(encoder_out, predictor_out, frame_rows, step_rows)
             return self.loss_fn(logits, targets, frames, labels)
 
     net = Transducer()

@@ -53,8 +53,8 @@ def require_package() -> Path:
 
 
 def came_too_late(package: Path, maps: Path = Path("/proc/self/maps")) -> bool:
-    """Whether this process has loaded CANN's operators, but not those of `package`: whoever did it
-    had read the variable before `expose`."""
+    """Whether this process has loaded CANN's operators, but not those of `package`: then
+    the variable was read before `expose`."""
     loaded = {line.split()[-1] for line in maps.read_text().splitlines() if "/" in line}
     ours = str((package / "op_api" / "lib" / "libcust_opapi.so").resolve())
     return ours not in loaded and any(Path(path).name.startswith("libopapi") for path in loaded)

@@ -18,7 +18,7 @@ class Finding(NamedTuple):
 
     what: str
     value: str
-    mend: str = ""  # what to do about it; empty when all is well
+    remedy: str = ""  # what to do about it; empty when all is well
 
 
 def ascend_status() -> list[Finding]:
@@ -34,8 +34,8 @@ def ascend_status() -> list[Finding]:
 
 def _npu_status():
     devices = sorted(path.name for path in Path("/dev").glob("davinci[0-9]*"))
-    mend = "" if devices else "install the driver of the card"
-    return Finding("NPU", ", ".join(devices) or "none", mend)
+    remedy = "" if devices else "install the driver of the card"
+    return Finding("NPU", ", ".join(devices) or "none", remedy)
 
 
 def _cann_status():
@@ -51,8 +51,8 @@ def _cann_status():
 
 def _compiler_status():
     compiler = shutil.which("g++")
-    mend = "" if compiler else "MindSpore compiles a callback per operator on Ascend: install g++"
-    return Finding("host compiler", compiler or "none", mend)
+    remedy = "" if compiler else "MindSpore compiles a callback per operator on Ascend: install g++"
+    return Finding("host compiler", compiler or "none", remedy)
 
 
 def _plugin_status():
@@ -61,8 +61,8 @@ def _plugin_status():
     folders = spec.submodule_search_locations if spec else []
     plugins = [p for f in folders for p in Path(f).glob("lib/plugin/libmindspore_ascend.so*")]
     plugin = plugins[0] if plugins else None
-    mend = "" if plugin else f"install a MindSpore with Ascend support into {sys.prefix}"
-    return Finding("MindSpore plugin", plugin.name if plugin else "none", mend)
+    remedy = "" if plugin else f"install a MindSpore with Ascend support into {sys.prefix}"
+    return Finding("MindSpore plugin", plugin.name if plugin else "none", remedy)
 
 
 def _package_status():

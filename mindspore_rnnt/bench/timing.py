@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contenders side by side: in each round every one runs once, so all share the machine's moods.
+"""Contenders side by side: in each round every one runs once, so a change of the machine's load
+meets all of them.
 Only where memory does not hold all of them at once, they are measured one after another."""
 
 from __future__ import annotations

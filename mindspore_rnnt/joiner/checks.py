@@ -4,6 +4,7 @@
 import re
 from functools import partial
 
+import mindspore as ms
 import numpy as np
 
 from ..checks import INT_DTYPES, LOGITS_DTYPES, check_labels, check_lengths, refuse
@@ -19,7 +20,7 @@ _DIMS = {
     "logit_lengths": ("B",),
     "target_lengths": ("B",),
     "frame_rows": ("N",),
-    "label_rows": ("N",),
+    "step_rows": ("N",),
 }
 _UNITS = {
     "kB": 10**3,
@@ -33,7 +34,7 @@ _UNITS = {
 
 def check_tensors(dtypes, shapes, encoder_dim, predictor_dim):
     """Dtypes and shapes, in the order of `_DIMS`. In `shapes`, None or -1 is a size and (-2,) a
-    rank that a graph does not know when it is compiled."""
+    rank that is unknown when a graph is compiled."""
     sizes = {"De": encoder_dim, "Dp": predictor_dim}
     for (name, dims), dtype, shape in zip(_DIMS.items(), dtypes, shapes):
         allowed = LOGITS_DTYPES if len(dims) == 3 else INT_DTYPES
@@ -55,13 +56,26 @@ def check_tensors(dtypes, shapes, encoder_dim, predictor_dim):
                 sizes["max_U"] = size - 1
 
 
-def check_batch(max_t, V, targets, logit_lengths, target_lengths, frame_rows, label_rows):
+def choose_step_rows(caller, step_rows, label_rows):
+    """`step_rows`, or what came under its earlier name. Also runs in a compiled graph."""
+    if (step_rows is None) == (label_rows is None):
+        refuse_step_rows(caller, step_rows is None)
+    return label_rows if step_rows is None else step_rows
+
+
+@ms.constexpr(check=False)
+def refuse_step_rows(caller, missing):
+    got = "none" if missing else "both 'step_rows' and 'label_rows', its earlier name"
+    refuse(caller, TypeError, "step_rows", "a Tensor", got)
+
+
+def check_batch(max_t, V, targets, logit_lengths, target_lengths, frame_rows, step_rows):
     """The values, as NumPy arrays: lengths, rows and labels."""
     max_u = targets.shape[1]
     check_lengths(_CALLER, "logit_lengths", logit_lengths, 1, max_t, "encoder_out")
     check_lengths(_CALLER, "target_lengths", target_lengths, 0, max_u, "targets")
     rows = packed_indices(logit_lengths, target_lengths, max_t, max_u)
-    for name, got, expected in zip(("frame_rows", "label_rows"), (frame_rows, label_rows), rows):
+    for name, got, expected in zip(("frame_rows", "step_rows"), (frame_rows, step_rows), rows):
         if not np.array_equal(got, expected):
             made_by = f"packed_indices(logit_lengths, target_lengths, max_t={max_t}, max_u={max_u})"
             _refuse(

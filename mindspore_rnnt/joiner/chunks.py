@@ -26,7 +26,7 @@ class _Chunks(nn.Cell):
         frames (B * max_T, J), steps (B * max_U1, J): what is added for each row
         weight (V, J)
         step_labels (B * max_U1,) int32: the label that may follow a step, or -1
-        frame_rows, label_rows (N,) int32: from each row into frames and steps
+        frame_rows, step_rows (N,) int32: from each row into frames and steps
 
     Both have a `bprop` of their own and therefore no parameter: such a Cell has gradients for its
     inputs only. Loops count in Tensors and take sizes from shapes, so that one graph serves every
@@ -86,7 +86,7 @@ class ChunkedPhases(_Chunks):
         weight,
         step_labels,
         frame_rows,
-        label_rows,
+        step_rows,
         logit_lengths,
         target_lengths,
     ):
@@ -94,7 +94,7 @@ class ChunkedPhases(_Chunks):
         stats = ops.zeros((N, 4), ms.float32)
         while start < N:
             rows = offsets + ops.minimum(start, N - n)
-            frame, step = ops.gather(frame_rows, rows, 0), ops.gather(label_rows, rows, 0)
+            frame, step = ops.gather(frame_rows, rows, 0), ops.gather(step_rows, rows, 0)
             labels = ops.gather(step_labels, step, 0)
             of_chunk = self.stats_of(frames, steps, weight, frame, step, labels)
             stats = ops.tensor_scatter_update(stats, ops.expand_dims(rows, 1), of_chunk)
@@ -124,19 +124,19 @@ class ChunkedPhases(_Chunks):
         weight,
         step_labels,
         frame_rows,
-        label_rows,
+        step_rows,
         logit_lengths,
         target_lengths,
         out,
         dout,
     ):
         refuse_recorded_bprop(ops.gather)
-        inputs = frames, steps, weight, step_labels, frame_rows, label_rows
+        inputs = frames, steps, weight, step_labels, frame_rows, step_rows
         return (
             *self.gradients(*inputs, *out[1:], dout[0]),
             self.zeros_like(step_labels),
             self.zeros_like(frame_rows),
-            self.zeros_like(label_rows),
+            self.zeros_like(step_rows),
             self.zeros_like(logit_lengths),
             self.zeros_like(target_lengths),
         )
@@ -157,7 +157,7 @@ class _ChunkedGradients(_Chunks):
         weight,
         step_labels,
         frame_rows,
-        label_rows,
+        step_rows,
         stats,
         coefficients,
         dloss,
@@ -169,7 +169,7 @@ class _ChunkedGradients(_Chunks):
         N, n, offsets, start = self.chunks(frame_rows)
         while start < N:
             rows = offsets + ops.minimum(start, N - n)
-            frame, step = ops.gather(frame_rows, rows, 0), ops.gather(label_rows, rows, 0)
+            frame, step = ops.gather(frame_rows, rows, 0), ops.gather(step_rows, rows, 0)
             row_dloss = ops.gather(step_dloss, step, 0)
             row_dloss = ops.select(rows < start, self.zeros_like(row_dloss), row_dloss)
             of_rows = (
@@ -206,7 +206,7 @@ class _ChunkedGradients(_Chunks):
         weight,
         step_labels,
         frame_rows,
-        label_rows,
+        step_rows,
         stats,
         coefficients,
         dloss,

@@ -9,7 +9,14 @@ from mindspore import Tensor, nn, ops
 from ..checks import check_options, check_reduction, check_switches
 from ..functional import as_int32, is_compiled, reduce_losses
 from ..kernels.recorder import in_given_precision
-from .checks import check_batch, check_blank, check_joiner, check_tensors, rows_within
+from .checks import (
+    check_batch,
+    check_blank,
+    check_joiner,
+    check_tensors,
+    choose_step_rows,
+    rows_within,
+)
 from .chunks import ChunkedPhases
 from .packed import PackedJoiner
 
@@ -36,15 +43,16 @@ class JoinerRNNTLoss(nn.Cell):
     Inputs:
         - **encoder_out** (Tensor) - of shape :math:`(B, max_T, D_e)`.
         - **predictor_out** (Tensor) - of shape :math:`(B, max_U + 1, D_p)`.
-        - **targets** (Tensor) - labels, int32 or int64 of shape :math:`(B, max_U)`; what stands
-          behind a sample's length is never read.
+        - **targets** (Tensor) - labels, int32 or int64 of shape :math:`(B, max_U)`; entries
+          beyond a sample's length are never read.
         - **logit_lengths** (Tensor) - frames :math:`T_b \ge 1`, int32 or int64 of shape
           :math:`(B,)`.
         - **target_lengths** (Tensor) - labels :math:`U_b \ge 0`, int32 or int64 of shape
           :math:`(B,)`.
         - **frame_rows** (Tensor) - int32 of shape :math:`(N,)`, from
           :func:`mindspore_rnnt.packed_indices` with these lengths, `max_t` and `max_u`.
-        - **label_rows** (Tensor) - int32 of shape :math:`(N,)`, likewise.
+        - **step_rows** (Tensor) - int32 of shape :math:`(N,)`, likewise. The keyword
+          ``label_rows`` , its earlier name, is accepted in its place.
 
     Outputs:
         Tensor, float32: the loss, a scalar, or of shape :math:`(B,)` if `reduction` is ``'none'`` .
@@ -69,9 +77,9 @@ class JoinerRNNTLoss(nn.Cell):
         >>> loss_fn = JoinerRNNTLoss(joiner, memory_budget="64MB", blank=0, reduction="none")
         >>> encoder_out, predictor_out = ops.ones((2, 4, 8)), ops.ones((2, 3, 6))
         >>> targets = Tensor([[1, 2], [3, -1]], ms.int32)
-        >>> frame_rows, label_rows = packed_indices([4, 3], [2, 1])
+        >>> frame_rows, step_rows = packed_indices([4, 3], [2, 1])
         >>> loss = loss_fn(encoder_out, predictor_out, targets, Tensor([4, 3]), Tensor([2, 1]),
-        ...                Tensor(frame_rows), Tensor(label_rows))
+        ...                Tensor(frame_rows), Tensor(step_rows))
         >>> print(np.round(loss.asnumpy(), 4))
         [11.5129  8.1117]
     """
@@ -114,9 +122,11 @@ class JoinerRNNTLoss(nn.Cell):
         logit_lengths: Tensor,
         target_lengths: Tensor,
         frame_rows: Tensor,
-        label_rows: Tensor,
+        step_rows: Tensor | None = None,
+        label_rows: Tensor | None = None,
     ) -> Tensor:
-        batch = (targets, logit_lengths, target_lengths, frame_rows, label_rows)
+        step_rows = choose_step_rows("JoinerRNNTLoss", step_rows, label_rows)
+        batch = (targets, logit_lengths, target_lengths, frame_rows, step_rows)
         inputs = (encoder_out, predictor_out, *batch)
         dtypes, shapes = tuple([x.dtype for x in inputs]), tuple([x.shape for x in inputs])
         _check_tensors(dtypes, shapes, self.widths)
@@ -134,7 +144,7 @@ class JoinerRNNTLoss(nn.Cell):
         logit_lengths,
         target_lengths,
         frame_rows,
-        label_rows,
+        step_rows,
     ):
         frames, steps = self.joiner.project(encoder_out, predictor_out)
         # The bias is one more column of the weight: the activation makes a 1 to go with it.
@@ -146,14 +156,14 @@ class JoinerRNNTLoss(nn.Cell):
         target_lengths = as_int32(target_lengths)
         step_labels, labels_fit = _step_labels(as_int32(targets), target_lengths, self.classes)
         frame_rows, frames_fit = _fit(as_int32(frame_rows), frames.shape[0])
-        label_rows, steps_fit = _fit(as_int32(label_rows), steps.shape[0])
+        step_rows, steps_fit = _fit(as_int32(step_rows), steps.shape[0])
         losses, _, _ = self.phases(
             frames,
             steps,
             weight,
             step_labels,
             frame_rows,
-            label_rows,
+            step_rows,
             as_int32(logit_lengths),
             target_lengths,
         )

@@ -3,6 +3,8 @@
 
 from mindspore import Tensor, nn, ops
 
+from .checks import choose_step_rows
+
 _ACTIVATIONS = {"tanh": nn.Tanh, "relu": nn.ReLU}
 
 
@@ -27,13 +29,15 @@ class PackedJoiner(nn.Cell):
         - **predictor_out** (Tensor) - of shape :math:`(B, max_U + 1, D_p)`.
         - **frame_rows** (Tensor) - int32 of shape :math:`(N,)`, from
           :func:`mindspore_rnnt.packed_indices` with these `max_t` and `max_u`.
-        - **label_rows** (Tensor) - int32 of shape :math:`(N,)`, likewise.
+        - **step_rows** (Tensor) - int32 of shape :math:`(N,)`, likewise. The keyword
+          ``label_rows`` , its earlier name, is accepted in its place.
 
     Outputs:
         Tensor of shape :math:`(N, V)`: the packed logits that :class:`mindspore_rnnt.RNNTLoss`
         takes.
 
     Raises:
+        TypeError: If `step_rows` is missing, or given by both of its names.
         ValueError: If `activation` is not one of the names above.
 
     Supported Platforms:
@@ -43,9 +47,9 @@ class PackedJoiner(nn.Cell):
         >>> from mindspore import Tensor, ops
         >>> from mindspore_rnnt import PackedJoiner, packed_indices
         >>> joiner = PackedJoiner(encoder_dim=8, predictor_dim=6, joiner_dim=16, vocab_size=10)
-        >>> frame_rows, label_rows = packed_indices([4, 3], [2, 1])
+        >>> frame_rows, step_rows = packed_indices([4, 3], [2, 1])
         >>> encoder_out, predictor_out = ops.ones((2, 4, 8)), ops.ones((2, 3, 6))
-        >>> logits = joiner(encoder_out, predictor_out, Tensor(frame_rows), Tensor(label_rows))
+        >>> logits = joiner(encoder_out, predictor_out, Tensor(frame_rows), Tensor(step_rows))
         >>> print(logits.shape)
         (18, 10)
     """
@@ -71,11 +75,17 @@ class PackedJoiner(nn.Cell):
         self.output = nn.Dense(joiner_dim, vocab_size)
 
     def construct(
-        self, encoder_out: Tensor, predictor_out: Tensor, frame_rows: Tensor, label_rows: Tensor
+        self,
+        encoder_out: Tensor,
+        predictor_out: Tensor,
+        frame_rows: Tensor,
+        step_rows: Tensor | None = None,
+        label_rows: Tensor | None = None,
     ) -> Tensor:
+        step_rows = choose_step_rows("PackedJoiner", step_rows, label_rows)
         frames, steps = self.project(encoder_out, predictor_out)
         hidden = self.activation(
-            ops.gather(frames, frame_rows, 0) + ops.gather(steps, label_rows, 0)
+            ops.gather(frames, frame_rows, 0) + ops.gather(steps, step_rows, 0)
         )
         return self.output(hidden)
 

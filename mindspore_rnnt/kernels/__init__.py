@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operators of the device in use. Nothing outside this folder knows how an operator is made.
+"""The operators of the device in use. How an operator is made is a matter of this folder alone.
 
 A device is a module with `create_op(signature, bprop)`, which returns a callable primitive.
 """

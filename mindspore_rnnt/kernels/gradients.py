@@ -8,7 +8,7 @@ from mindspore import ops
 
 
 def fused_bprop(scale_grad):
-    """RnntFused has the unit-upstream gradient at hand: scale it per sample."""
+    """RnntFused made the gradient of the unit-upstream loss already: scale it per sample."""
 
     def bprop(logits, targets, logit_lengths, target_lengths, params, out, dout):
         dlogits = scale_grad(out[1], logit_lengths, target_lengths, dout[0])

@@ -35,8 +35,8 @@ else:
             return dlogits, None, None, None, None
 
     class _ScaledGrad(_Function):
-        """`logits` are no input of the operator: they lead a second differentiation to the error,
-        where it would otherwise end at `grad` and return zeros."""
+        """`logits` are no input of the operator. With them a second differentiation reaches the
+        error; without them it would end at `grad` and return zeros."""
 
         @staticmethod
         def forward(ctx, grad, logit_lengths, target_lengths, dloss, logits):

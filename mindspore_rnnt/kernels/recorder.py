@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What PyNative mode needs, and a compiled graph does not. MindSpore's executor is private: without
-it there is nothing to mend."""
+"""What PyNative mode needs, and a compiled graph does not. MindSpore's executor is private: a
+version without it gets none of this."""
 
 from contextlib import contextmanager
 
@@ -27,9 +27,9 @@ def in_given_precision(function, *inputs):
 
 def forget_recorded_gradient():
     """An error inside a PyNative gradient leaves MindSpore's recorder on, and the next compiled
-    gradient would fail for no reason of its own. The executor's own reset mends that; call this
-    before raising. In a backward pass, which is running in the executor, only where the recorder
-    has no business to be on. Returns whether it was."""
+    gradient fails. The executor's own reset prevents that; call this before raising. In a backward
+    pass, which runs in the executor, call it only where the recorder must be off. Returns whether
+    it was on."""
     was_recording = executor is not None and executor.requires_grad()
     if was_recording:
         executor.clear_res()

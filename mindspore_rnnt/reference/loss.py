@@ -26,7 +26,7 @@ def rnnt_loss_reference(
     Args:
         logits (array): packed :math:`(\\sum_b T_b (U_b + 1), V)` or padded
             :math:`(B, max_T, max_U + 1, V)`.
-        targets (array): :math:`(B, max_U)`; entries behind a sample's length are not read.
+        targets (array): :math:`(B, max_U)`; entries beyond a sample's length are not read.
         logit_lengths (array): :math:`(B,)`, each at least 1.
         target_lengths (array): :math:`(B,)`, each at least 0.
         blank, clamp, reduction, fused_log_softmax, fastemit_lambda, zero_infinity: as in

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """python -m mindspore_rnnt doctor: every line is something found, or something missing and the
-command that mends it. The exit code is 1 if the loss cannot run on the CPU."""
+command that helps. The exit code is 1 if the loss cannot run on the CPU."""
 
 import argparse
 import math
@@ -20,19 +20,19 @@ def main(arguments: list[str]) -> int:
     cpu = [*_versions(), *_library(), _loss()]
     _show("CPU", cpu)
     _show("Ascend", ascend_status())
-    return int(any(finding.mend for finding in cpu))
+    return int(any(finding.remedy for finding in cpu))
 
 
 def _versions():
-    mend = ""
+    remedy = ""
     try:
         check_requirements()
     except ImportError as error:
-        mend = str(error)
+        remedy = str(error)
     system = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
     return [
         Finding("mindspore_rnnt", f"{__version__} on {system}"),
-        Finding("MindSpore", f"{mindspore_version()} with numpy {np.__version__}", mend),
+        Finding("MindSpore", f"{mindspore_version()} with numpy {np.__version__}", remedy),
     ]
 
 
@@ -76,6 +76,6 @@ def _loss():
 def _show(title, findings):
     print(title)
     for finding in findings:
-        print(f"  {'ok' if not finding.mend else '--'}  {finding.what:18} {finding.value}")
-        if finding.mend:
-            print(f"      {'':18} {finding.mend}")
+        print(f"  {'ok' if not finding.remedy else '--'}  {finding.what:18} {finding.value}")
+        if finding.remedy:
+            print(f"      {'':18} {finding.remedy}")

@@ -110,8 +110,8 @@ def test_only_importing_a_loss_exposes_the_package(install, tmp_path):
 def test_status_of_a_machine_without_ascend(no_ascend):
     status = {finding.what: finding for finding in ascend_status()}
     assert list(status) == ["NPU", "CANN", "host compiler", "MindSpore plugin", "operator package"]
-    assert status["CANN"].value == "none" and "ASCEND_HOME_PATH" in status["CANN"].mend
-    assert status["operator package"].mend == "run 'make ascend' in a source tree"
+    assert status["CANN"].value == "none" and "ASCEND_HOME_PATH" in status["CANN"].remedy
+    assert status["operator package"].remedy == "run 'make ascend' in a source tree"
 
 
 def test_status_of_a_machine_with_everything_built(install, no_ascend, fake_cann):
@@ -119,14 +119,14 @@ def test_status_of_a_machine_with_everything_built(install, no_ascend, fake_cann
     no_ascend.setenv("ASCEND_OPP_PATH", "/somewhere/opp")
     ours = install(opp.package_path())
     status = {finding.what: finding for finding in ascend_status()}
-    assert status["CANN"].value.startswith("8.3.RC1 in ") and not status["CANN"].mend
+    assert status["CANN"].value.startswith("8.3.RC1 in ") and not status["CANN"].remedy
     assert status["operator package"] == ("operator package", str(ours), "")
 
 
 def test_status_tells_that_canns_environment_is_not_set(no_ascend, fake_cann):
     no_ascend.setenv("ASCEND_HOME_PATH", str(fake_cann()))
     status = {finding.what: finding for finding in ascend_status()}
-    assert "set_env.sh" in status["CANN"].mend
+    assert "set_env.sh" in status["CANN"].remedy
 
 
 @pytest.mark.parametrize(
