@@ -59,6 +59,14 @@ def test_python_blocks_of_a_page(page, tmp_path, monkeypatch):
         exec(compile(block, str(file), "exec"), module.__dict__)
 
 
+@pytest.mark.parametrize("page", ["README.md", "README_CN.md", "docs"])
+def test_links_to_files(page):
+    for file in (ROOT / page).glob("*.md") if page == "docs" else [ROOT / page]:
+        links = re.findall(r"\]\((?!https?:|#)([^)#]+)[^)]*\)", file.read_text())
+        missing = [link for link in links if not (file.parent / link).exists()]
+        assert not missing, f"{file.name} links to files that are not there: {missing}"
+
+
 def test_minimal_training_learns():
     losses = runpy.run_path(str(ROOT / "examples" / "train_minimal.py"))["losses"]
     assert np.mean(losses[-10:]) < np.mean(losses[:5]) / 4
