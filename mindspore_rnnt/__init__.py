@@ -23,6 +23,11 @@ _HOME = {
     "packed_indices": "rows",
     "PackedJoiner": "joiner.packed",
     "JoinerRNNTLoss": "joiner.loss",
+    "rnnt_align": "alignment",
+    "RnntAlignment": "alignment",
+    "rnnt_posteriors": "posteriors",
+    "RnntPosteriors": "posteriors",
+    "expected_frames": "emission",
     "set_num_threads": "native",
     "get_num_threads": "native",
 }

@@ -1,25 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """rnnt_loss: check, launch one operator, reduce."""
 
-from functools import lru_cache
-
 import mindspore as ms
 from mindspore import Tensor, ops
 
-from .checks import (
-    check_options,
-    check_reduction,
-    check_shapes,
-    check_switches,
-    check_tensors,
-    check_values,
-)
-from .kernels import get_ops, prepare_import
+from .checks import check_reduction, check_switches
+from .kernels import get_ops
 from .kernels.pynative import FusedLoss
 from .kernels.recorder import in_given_precision
-from .native import pack_params
-
-prepare_import()
+from .launch import checked_batch, is_compiled, params_tensor, reduce_losses
 
 
 def rnnt_loss(
@@ -121,27 +110,9 @@ def checked_loss(
     """What rnnt_loss and RNNTLoss share. `options` are what `check_options` takes; errors are those
     of the function or class named `caller`."""
     compiled = is_compiled(ops.clamp)
-    if not compiled:
-        check_tensors(caller, logits, targets, logit_lengths, target_lengths)
-    _check_shapes(
-        caller,
-        (logits.dtype, targets.dtype, logit_lengths.dtype, target_lengths.dtype),
-        (logits.shape, targets.shape, logit_lengths.shape, target_lengths.shape),
-        options,
-    )
-    if validate and not compiled:
-        check_values(
-            caller,
-            logits.shape,
-            targets.asnumpy(),
-            logit_lengths.asnumpy(),
-            target_lengths.asnumpy(),
-        )
+    inputs = (logits, targets, logit_lengths, target_lengths)
     batch = (
-        logits,
-        as_int32(targets),
-        as_int32(logit_lengths),
-        as_int32(target_lengths),
+        *checked_batch(caller, *inputs, options, validate, compiled),
         params_tensor(options, not compiled),
     )
     if compiled:
@@ -161,49 +132,7 @@ def _pynative_loss(batch, reduction, fused_grad):
     return in_given_precision(launch)
 
 
-def reduce_losses(losses, reduction):
-    """(B,) -> (B,) or a scalar. `mean` is over the batch, whatever the lengths."""
-    if reduction == "mean":
-        return losses.mean()
-    if reduction == "sum":
-        return losses.sum()
-    return losses
-
-
-def as_int32(x):
-    """An int64 that does not fit becomes an int32 that no kernel accepts, never a valid one."""
-    if x.dtype == ms.int64:
-        return ops.clamp(x, -(2**31), 2**31 - 1).astype(ms.int32)
-    return x
-
-
-# MindSpore evaluates a constexpr when it compiles a graph, and plainly calls it otherwise.
-
-
-@ms.constexpr(check=False)
-def is_compiled(any_function):
-    """True in a graph (jit by ast or bytecode, GRAPH_MODE), False when Python runs or is traced.
-    A graph has no constant for a function, so there it comes as None."""
-    return any_function is None
-
-
 @ms.constexpr(check=False)
 def _check_call(reduction, fused_grad, validate):
     check_reduction("rnnt_loss", reduction)
     check_switches("rnnt_loss", fused_grad=fused_grad, validate=validate)
-
-
-@ms.constexpr(check=False)
-def _check_shapes(caller, dtypes, shapes, options):
-    check_options(caller, *options)
-    check_shapes(caller, dtypes, shapes, options[0])
-
-
-@ms.constexpr(check=False)
-def params_tensor(options, may_throw):
-    return _cached_params(*options, may_throw)
-
-
-@lru_cache
-def _cached_params(*options):
-    return Tensor(pack_params(*options))

@@ -19,9 +19,15 @@ ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
 DOCS = [page for page in sorted((ROOT / "docs").glob("*.md")) if BLOCK.search(page.read_text())]
 PAGES = ["README.md", "README_CN.md", *(f"docs/{page.name}" for page in DOCS)]
+# A NamedTuple is described by the function that returns it.
+DOCUMENTED = [
+    name
+    for name in mindspore_rnnt.__all__
+    if name != "__version__" and not hasattr(getattr(mindspore_rnnt, name), "_fields")
+]
 
 
-@pytest.mark.parametrize("name", [n for n in mindspore_rnnt.__all__ if n != "__version__"])
+@pytest.mark.parametrize("name", DOCUMENTED)
 def test_docstring_examples(name):
     thing = getattr(mindspore_rnnt, name)
     module = importlib.import_module(thing.__module__)
@@ -33,7 +39,7 @@ def test_docstring_examples(name):
     assert runner.failures == 0
 
 
-@pytest.mark.parametrize("name", [n for n in mindspore_rnnt.__all__ if n != "__version__"])
+@pytest.mark.parametrize("name", DOCUMENTED)
 def test_docstrings_follow_mindspores_order(name):
     thing = getattr(mindspore_rnnt, name)
     sections = ["Args:", "Inputs:", "Outputs:", "Returns:", "Raises:", "Supported Platforms:"]

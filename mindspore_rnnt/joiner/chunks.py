@@ -11,10 +11,10 @@ Kept logits would cost N * V values and save one product of four, the second hid
 import mindspore as ms
 from mindspore import nn, ops
 
-from ..functional import is_compiled, params_tensor
 from ..kernels import prepare_ops
 from ..kernels.gradients import refuse_double_backward
 from ..kernels.recorder import refuse_recorded_bprop
+from ..launch import is_compiled, params_tensor
 
 _PRECISIONS = ("fp16", "bf16", "fp32")
 

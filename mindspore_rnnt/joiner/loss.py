@@ -7,8 +7,8 @@ import mindspore as ms
 from mindspore import Tensor, nn, ops
 
 from ..checks import check_options, check_reduction, check_switches
-from ..functional import as_int32, is_compiled, reduce_losses
 from ..kernels.recorder import in_given_precision
+from ..launch import as_int32, is_compiled, reduce_losses
 from .checks import (
     check_batch,
     check_blank,

@@ -13,9 +13,11 @@ from mindspore.ops import Primitive
 
 from ..ascend.package import expose
 from . import gradients
+from .host import align_on_host
 from .signatures import SIGNATURES
 
 _DEVICES = {"CPU": ".cpu", "Ascend": ".ascend"}
+_ON_HOST = {"RnntAlign": align_on_host}  # for a device without that operator
 
 
 class Ops(NamedTuple):
@@ -75,7 +77,7 @@ def _create_ops(device_target):
     def create(name, bprop):
         signature = SIGNATURES[name]
         if device_target not in signature.devices:
-            return _missing(signature, device_target)
+            return _ON_HOST.get(name) or _missing(signature, device_target)
         return device.create_op(signature, bprop)
 
     scale_grad = create("RnntScaleGrad", gradients.scale_grad_bprop)

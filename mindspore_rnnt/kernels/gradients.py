@@ -41,6 +41,14 @@ def refuse_double_backward(caller):
     raise RuntimeError(f"{caller} does not support double backward")
 
 
+def refuse_gradient(caller):
+    """In the bprop of what has no gradient; without it, MindSpore would differentiate the parts."""
+    raise RuntimeError(
+        f"{caller} is not differentiable. In a function that is differentiated, wrap what it "
+        "returns in ops.stop_gradient."
+    )
+
+
 def scale_grad_bprop(grad, logit_lengths, target_lengths, dloss, out, dout):
     refuse_double_backward("rnnt_loss")
 
@@ -62,4 +70,4 @@ def row_grad_bprop(logits, row_labels, stats, coefficients, row_dloss, params, o
 
 
 def align_bprop(stats, logit_lengths, target_lengths, targets, params, out, dout):
-    raise RuntimeError("rnnt_align is not differentiable")
+    refuse_gradient("rnnt_align")

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a loss does around its operators, in PyNative mode and in graphs: check its arguments, pack
+its options, reduce."""
+
+from functools import lru_cache
+
+import mindspore as ms
+from mindspore import Tensor, ops
+
+from .checks import check_options, check_shapes, check_switches, check_tensors, check_values
+from .kernels import prepare_import
+from .native import pack_params
+
+prepare_import()
+
+
+def checked_batch(
+    caller, logits, targets, logit_lengths, target_lengths, options, validate, compiled
+):
+    """The batch of the function `caller`, with int32 in place of int64; `options` are what
+    `check_options` takes. Values are looked at only where they are known: not in a graph."""
+    if not compiled:
+        check_tensors(caller, logits, targets, logit_lengths, target_lengths)
+    _check_call(
+        caller,
+        (logits.dtype, targets.dtype, logit_lengths.dtype, target_lengths.dtype),
+        (logits.shape, targets.shape, logit_lengths.shape, target_lengths.shape),
+        options,
+        validate,
+    )
+    if validate and not compiled:
+        check_values(
+            caller,
+            logits.shape,
+            targets.asnumpy(),
+            logit_lengths.asnumpy(),
+            target_lengths.asnumpy(),
+        )
+    return logits, as_int32(targets), as_int32(logit_lengths), as_int32(target_lengths)
+
+
+def as_int32(x):
+    """An int64 that does not fit becomes an int32 that no kernel accepts, never a valid one."""
+    if x.dtype == ms.int64:
+        return ops.clamp(x, -(2**31), 2**31 - 1).astype(ms.int32)
+    return x
+
+
+def reduce_losses(losses, reduction):
+    """(B,) -> (B,) or a scalar. `mean` is over the batch, whatever the lengths."""
+    if reduction == "mean":
+        return losses.mean()
+    if reduction == "sum":
+        return losses.sum()
+    return losses
+
+
+def at_least_zero(losses, labels, blank):
+    """Paths exclude each other, so their probabilities add up to 1 at most, and what is beyond is
+    rounding: unless a label is the blank, when two paths may be the same arcs. `labels` are of
+    steps, (B, max_U1), and `blank` counts from the front."""
+    no_blank = (labels != blank).all(axis=1)
+    return ops.select(ops.logical_and(no_blank, losses < 0), ops.zeros_like(losses), losses)
+
+
+# MindSpore evaluates a constexpr when it compiles a graph, and plainly calls it otherwise.
+
+
+@ms.constexpr(check=False)
+def is_compiled(any_function):
+    """True in a graph (jit by ast or bytecode, GRAPH_MODE), False when Python runs or is traced.
+    A graph has no constant for a function, so there it comes as None."""
+    return any_function is None
+
+
+@ms.constexpr(check=False)
+def params_tensor(options, *others):
+    """The `params` of the operators; `options` as in `check_options`, then MAY_THROW, and what
+    else `pack_params` takes."""
+    return _cached_params(*options, *others)
+
+
+@lru_cache
+def _cached_params(*options):
+    return Tensor(pack_params(*options))
+
+
+@ms.constexpr(check=False)
+def _check_call(caller, dtypes, shapes, options, validate):
+    check_options(caller, *options)
+    check_switches(caller, validate=validate)
+    check_shapes(caller, dtypes, shapes, options[0])
