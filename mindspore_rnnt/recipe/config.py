@@ -81,7 +81,9 @@ class ModelConfig:
     feed_forward: int = 384
     conv_kernel: int = 15
     chunk_size: int = 16  # encoder frames of 40 ms; -1: full context
-    left_chunks: int = -1  # chunks of history seen; -1: all
+    # Chunks of history seen (4: 2.56 s): what a stream keeps and what a chunk of it costs. -1: all;
+    # then both grow until the utterance ends.
+    left_chunks: int = 4
     predictor: str = "stateless"  # stateless | lstm
     predictor_dim: int = 96
     predictor_context: int = 2

@@ -19,7 +19,7 @@ from ..data.buckets import SUBSAMPLING
 from ..model.transducer import Transducer
 
 State = tuple[np.ndarray, ...]
-ROOM_CHUNKS = 8  # remembered at first, when all history is to be seen; doubled as it fills
+ROOM_CHUNKS = 8  # remembered at first with model.left_chunks -1; doubled as it fills
 
 
 @dataclass

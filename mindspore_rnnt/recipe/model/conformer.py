@@ -55,7 +55,7 @@ class ConformerEncoder(nn.Cell):
         room, size = cache[1].shape[2], x.shape[1]
         position = ops.arange(room + size)
         hidden = ops.logical_or(position < room - past, position >= room + frames)
-        bias = self._distance(room + size)[:, room:] + HIDDEN * hidden.astype(self.slopes.dtype)
+        bias = self._distance(size, room + size) + HIDDEN * hidden.astype(self.slopes.dtype)
         kept = (history,)
         for i, block in enumerate(self.blocks):
             x, (keys, values, mixed) = block(x, bias, cache[1 + 3 * i : 4 + 3 * i])
@@ -77,7 +77,7 @@ class ConformerEncoder(nn.Cell):
 
     def _visible(self, frames: int) -> Tensor:
         """(heads, T, T): the distance penalty, and HIDDEN where the chunk rule forbids a look."""
-        bias = self._distance(frames)
+        bias = self._distance(frames, frames)
         if self.chunk_size < 0:
             return bias
         chunk = ops.arange(frames) // self.chunk_size
@@ -87,9 +87,10 @@ class ConformerEncoder(nn.Cell):
             hidden = ops.logical_or(hidden, behind > self.left_chunks)
         return bias + HIDDEN * hidden.astype(bias.dtype)
 
-    def _distance(self, frames: int) -> Tensor:
-        position = ops.arange(frames)
-        distance = ops.abs(position.expand_dims(1) - position.expand_dims(0))
+    def _distance(self, frames: int, seen: int) -> Tensor:
+        """(heads, frames, seen): the distance penalty of the last frames to all that are seen."""
+        position = ops.arange(seen)
+        distance = ops.abs(position[seen - frames :].expand_dims(1) - position.expand_dims(0))
         return -self.slopes * distance.astype(self.slopes.dtype)
 
     def _padding(self, frames: int, lengths: Tensor) -> Tensor:

@@ -93,6 +93,27 @@ def test_all_is_compiled_before_the_first_speech():
     assert seen == before
 
 
+def test_a_chunk_costs_the_same_however_long_the_stream_has_run():
+    """Shapes are what time and memory follow from: none depends on how much has been heard."""
+    settings, model = network("train.jit=false", "model.chunk_size=4")
+    left, encoder = settings.model.left_chunks, model.encoder
+    assert left > 0, "bounded unless the user asks for more"
+    recogniser = Recogniser(model)
+    stream, seen = recogniser.open_stream(), []
+    step = recogniser._encode_chunk
+
+    def watched(features, frames, past, cache):
+        seen.append([item.shape for item in (features, *cache)])
+        return step(features, frames, past, cache)
+
+    recogniser._encode_chunk = watched
+    for chunk in range(5 * left):
+        recogniser.encode_chunk(random_features(1, 16, chunk)[0], stream)
+    assert all(shapes == seen[0] for shapes in seen)
+    assert stream.past == 4 * left
+    assert encoder._distance(4, 4 * left + 4).shape == (4, 4, 4 * left + 4), "a row for each frame"
+
+
 def test_full_context_cannot_stream():
     settings, model = network("model.chunk_size=-1")
     with pytest.raises(ValueError, match=r"streaming needs .* model.chunk_size is -1"):
