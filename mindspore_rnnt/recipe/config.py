@@ -33,6 +33,10 @@ class DataConfig:
     train_utterances: int = 600
     train_phrases: int = 0  # isolated phrases trained beside the sentences
     train_fragments: int = 0  # and pieces of sentences, cut anywhere
+    # Trained to be answered with nothing: noise alone, and speech that is not of the grammar.
+    train_noises: int = 0
+    train_others: int = 0
+    others: str = "other_speech.yaml"  # what is said in them, and by those who babble
     heldout_utterances: int = 60
     train_voices: list[str] = field(
         default_factory=lambda: ["", "f1", "f2", "f4", "m1", "m2", "m3", "m5", "m7"]
@@ -58,6 +62,9 @@ class FeaturesConfig:
 class NoiseConfig:
     probability: float = 0.7
     snr_db: list[float] = field(default_factory=lambda: [0.0, 20.0])
+    kinds: list[str] = field(
+        default_factory=lambda: ["machine", "broadband", "tonal", "impulsive", "babble"]
+    )
     folder: str = ""  # wav files to mix in, beside the parametric noise
     folder_share: float = 0.5  # share of noisy utterances that take a file, if there is a folder
 
@@ -65,7 +72,15 @@ class NoiseConfig:
 @dataclass
 class AugmentConfig:
     speeds: list[float] = field(default_factory=lambda: [1.0])
-    gain_db: list[float] = field(default_factory=lambda: [0.0, 0.0])
+    gain_db: list[float] = field(default_factory=lambda: [-20.0, 0.0])
+    # Nobody begins to speak when recording begins: quiet before and after each utterance, and under
+    # it a noise of this level; a share has none, as files cut by a program begin with zeros.
+    pad_seconds: list[float] = field(default_factory=lambda: [0.0, 1.5])
+    floor_dbfs: list[float] = field(default_factory=lambda: [-80.0, -40.0])
+    floorless: float = 0.1
+    reverberant: float = 0.0  # shares of utterances in a room, over a radio, and clipped
+    narrow: float = 0.0
+    clipped: float = 0.0
     time_masks: int = 0
     time_width: int = 20  # frames, at most
     frequency_masks: int = 0
@@ -133,6 +148,18 @@ class DecodeConfig:
 @dataclass
 class EvaluateConfig:
     snr_db: list[float] = field(default_factory=lambda: [10.0, 5.0, 0.0])
+    # Noises of another construction than those of training, at one ratio; and what rooms and
+    # microphones do: see data/conditions.py.
+    noises: list[str] = field(
+        default_factory=lambda: ["white", "pink", "babble", "impulses", "reverberated"]
+    )
+    noises_snr_db: float = 5.0
+    changes: list[str] = field(
+        default_factory=lambda: ["bare", "padded", "quiet", "clipped", "narrow", "reverberant"]
+    )
+    pad_seconds: list[float] = field(default_factory=lambda: [0.0, 1.5])
+    floor_dbfs: list[float] = field(default_factory=lambda: [-80.0, -40.0])
+    gain_db: list[float] = field(default_factory=lambda: [-20.0, 0.0])
     # Recordings to test with. Empty: those of noise.folder, and then the rates are optimistic,
     # as the model has been trained with these very recordings.
     noise_folder: str = ""

@@ -10,6 +10,11 @@ CHOICES = {
     "train.device": ("", "CPU", "Ascend"),
     "decode.method": ("greedy", "beam"),
 }
+EACH = {  # of a list
+    "noise.kinds": ("machine", "broadband", "tonal", "impulsive", "babble"),
+    "evaluate.noises": ("white", "pink", "babble", "impulses", "reverberated"),
+    "evaluate.changes": ("bare", "padded", "quiet", "clipped", "narrow", "reverberant"),
+}
 RULES = {
     "at least 1": (
         lambda value: value >= 1,
@@ -28,6 +33,7 @@ RULES = {
         lambda value: value >= 0,
         [
             *("data.train_phrases", "data.train_fragments", "features.cache_mb"),
+            *("data.train_noises", "data.train_others"),
             *("augment.time_masks", "augment.time_width"),
             *("augment.frequency_masks", "augment.frequency_width"),
             *("optim.warmup_steps", "optim.weight_decay", "optim.clip_norm"),
@@ -42,14 +48,24 @@ RULES = {
     ),
     "in [0, 1]": (
         lambda value: 0 <= value <= 1,
-        ["noise.probability", "noise.folder_share", "optim.final_ratio"],
+        [
+            *("noise.probability", "noise.folder_share", "optim.final_ratio"),
+            *("augment.floorless", "augment.reverberant", "augment.narrow", "augment.clipped"),
+        ],
+    ),
+    "[least, most] seconds from 0 up": (
+        lambda value: len(value) == 2 and 0 <= value[0] <= value[1],
+        ["augment.pad_seconds", "evaluate.pad_seconds"],
     ),
     "in [0, 1)": (lambda value: 0 <= value < 1, ["model.dropout", "optim.beta2"]),
     "-1 or at least 1": (lambda value: value == -1 or value >= 1, ["model.chunk_size"]),
     "-1 or at least 0": (lambda value: value >= -1, ["model.left_chunks"]),
     "[lowest, highest]": (
         lambda value: len(value) == 2 and value[0] <= value[1],
-        ["noise.snr_db", "augment.gain_db", "data.rate_wpm", "data.pitch"],
+        [
+            *("noise.snr_db", "augment.gain_db", "augment.floor_dbfs"),
+            *("evaluate.gain_db", "evaluate.floor_dbfs", "data.rate_wpm", "data.pitch"),
+        ],
     ),
     "speeds from 0.5 to 1.8": (
         lambda value: value and all(0.5 <= speed <= 1.8 for speed in value),
@@ -57,7 +73,7 @@ RULES = {
     ),
     "a list that is not empty": (
         bool,
-        ["data.train_voices", "data.heldout_voices", "evaluate.train_seeds"],
+        ["data.train_voices", "data.heldout_voices", "evaluate.train_seeds", "noise.kinds"],
     ),
 }
 
@@ -68,6 +84,11 @@ def check(config: object) -> None:
         if _value(config, key) not in choices:
             names = ", ".join(map(repr, choices))
             raise ValueError(f"{key} must be one of {names}, but got {_value(config, key)!r}")
+    for key, choices in EACH.items():
+        for value in _value(config, key):
+            if value not in choices:
+                names = ", ".join(map(repr, choices))
+                raise ValueError(f"{key} may have {names}, but has {value!r}")
     for words, (holds, keys) in RULES.items():
         for key in keys:
             if not holds(_value(config, key)):

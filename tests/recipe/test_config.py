@@ -58,6 +58,14 @@ def test_differences_are_named():
         ("noise.snr_db=[a]", "noise.snr_db must be float, but got 'a'"),
         ("noise.probability=1.5", "noise.probability must be in [0, 1], but got 1.5"),
         ("noise.snr_db=[20, 0]", "noise.snr_db must be [lowest, highest], but got [20.0, 0.0]"),
+        ("noise.kinds=[]", "noise.kinds must be a list that is not empty, but got []"),
+        ("noise.kinds=[machine, hum]", "noise.kinds may have 'machine', "),
+        ("evaluate.noises=[blue]", "'reverberated', but has 'blue'"),
+        ("evaluate.changes=[echo]", "evaluate.changes may have 'bare', "),
+        (
+            "augment.pad_seconds=[-1, 1]",
+            "augment.pad_seconds must be [least, most] seconds from 0 up, but got [-1.0, 1.0]",
+        ),
         ("data.min_seconds=0", "data.min_seconds must be at least 0.1"),
         ("train.batch_size=0", "train.batch_size must be at least 1, but got 0"),
         ("augment.speeds=[]", "augment.speeds must be speeds from 0.5 to 1.8, but got []"),
@@ -91,7 +99,7 @@ def test_bad_overrides_say_what_is_wrong(override, message):
 
 def test_every_rule_is_about_a_setting_that_there_is():
     tree = config.Config().to_dict()
-    keys = [*rules.CHOICES, *(key for _, keys in rules.RULES.values() for key in keys)]
+    keys = [*rules.CHOICES, *rules.EACH, *(key for _, keys in rules.RULES.values() for key in keys)]
     assert len(keys) == len(set(keys))
     assert all(name in tree[section] for section, name in (key.split(".") for key in keys))
 

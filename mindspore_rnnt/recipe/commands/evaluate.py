@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ..config import Config
 from ..data import dataset
+from ..data.conditions import CLEAN, Trials, conditions
 from ..data.corpus import Utterance
 from ..data.grammar import Grammar, load_grammar
 from ..decoding import pictures
@@ -16,7 +17,6 @@ from ..decoding.run_folder import load_run
 from ..decoding.scoring import Decoded, decode_all, format_table, table
 from ..decoding.ticket import TicketParser
 
-CLEAN = "clean"
 TICKETS = 3
 
 
@@ -36,19 +36,20 @@ def run(
     heldout = dataset.load_heldout(config, vocabulary)
     grammar = load_grammar(config.data.grammar) if config.data.grammar else None
     drawn = longest(heldout, config.evaluate.pictures)
+    trials = Trials(config)
     results = {
-        CLEAN if snr is None else f"{snr:g} dB": decode_all(
-            recogniser, config, heldout, vocabulary, cmvn, snr, drawn
+        condition.name: decode_all(
+            recogniser, config, heldout, vocabulary, cmvn, condition, drawn, trials
         )
-        for snr in (None, *config.evaluate.snr_db)
+        for condition in conditions(config)
     }
     rows = table(results, grammar, by_voice)
     print(format_table(rows))
     (folder / "evaluation.json").write_text(json.dumps(rows, indent=1), encoding="utf-8")
-    noise = list(results)[-1]
+    noise = list(results)[len(config.evaluate.snr_db)]  # the last of those in plant noise
     _draw(results[noise], drawn, noise, config, grammar, folder)
     if grammar:
-        _print_tickets(results[CLEAN], heldout, TicketParser(grammar))
+        _print_tickets(results[CLEAN.name], heldout, TicketParser(grammar))
     return rows
 
 

@@ -15,7 +15,7 @@ from ..decoding.scoring import format_table
 from ..training import loop
 from . import evaluate
 
-RATES = ("cer", "sentences", "slots")
+RATES = ("cer", "sentences", "slots", "wrong orders")
 
 
 def run(config: Config, weights: str = "mean") -> list[dict]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Speed perturbation and gain of the audio, SpecAugment of the features.
+"""Speed, quiet around speech, rooms, channels and gain of the audio; SpecAugment of the features.
 
 The masks are drawn here and not by `mindspore.dataset.audio`, whose transforms share one global
 generator: a run resumed in the middle of an epoch could not repeat them.
@@ -7,12 +7,17 @@ generator: a run resumed in the middle of an epoch could not repeat them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
-from scipy.signal import resample_poly
+from scipy.signal import lfilter, resample_poly
 
 from ..config import AugmentConfig
+from ..sound import channel
+from ..sound.levels import gain, unit
+
+CLIPPED_DB = (3.0, 15.0)  # how far a clipped utterance is over what its microphone can take
 
 
 def change_speed(audio: np.ndarray, speed: float) -> np.ndarray:
@@ -23,18 +28,68 @@ def change_speed(audio: np.ndarray, speed: float) -> np.ndarray:
     return resample_poly(audio, ratio.denominator, ratio.numerator).astype(np.float32)
 
 
-def sped_samples(samples: int, speed: float) -> int:
+def sped_samples(samples: int | np.ndarray, speed: float) -> int | np.ndarray:
     """Length of `change_speed`: ceil(samples / speed)."""
     ratio = _ratio(speed)
     return -(-samples * ratio.denominator // ratio.numerator)
 
 
-def change_gain(audio: np.ndarray, config: AugmentConfig, rng: np.random.Generator) -> np.ndarray:
-    """A microphone nearer or farther: a gain from the configured range in dB."""
-    low, high = config.gain_db
-    if low == high == 0.0:
+def draw_pads(
+    count: int, pad_seconds: Sequence[float], sample_rate: int, rng: np.random.Generator
+) -> np.ndarray:
+    """(count, 2) samples before and after each of so many utterances; draws nothing for [0, 0]."""
+    if not any(pad_seconds):
+        return np.zeros((count, 2), np.int64)
+    return np.rint(rng.uniform(*pad_seconds, (count, 2)) * sample_rate).astype(np.int64)
+
+
+def surround(
+    speech: np.ndarray, pads: Sequence[int], level_dbfs: float | None, rng: np.random.Generator
+) -> np.ndarray:
+    """Speech with so many samples before and after it, and throughout a quiet noise, if any.
+
+    The noise is white or falls towards high frequencies, as that of amplifiers and rooms.
+    """
+    audio = np.pad(speech, pads)
+    if level_dbfs is None:
         return audio
-    return audio * np.float32(10 ** (rng.uniform(low, high) / 20))
+    white = rng.standard_normal(len(audio))
+    return audio + gain(level_dbfs) * unit(lfilter([1.0], [1.0, -rng.uniform(0.0, 0.98)], white))
+
+
+def floor_level(config: AugmentConfig, rng: np.random.Generator) -> float | None:
+    """The level of the quiet noise of an utterance; None for those without."""
+    if rng.random() < config.floorless:
+        return None
+    return rng.uniform(*config.floor_dbfs)
+
+
+def enter_room(
+    speech: np.ndarray, config: AugmentConfig, sample_rate: int, rng: np.random.Generator
+) -> np.ndarray:
+    """The configured share of utterances in a room."""
+    if not _happens(config.reverberant, rng):
+        return speech
+    return channel.reverberate(speech, channel.random_room(sample_rate, rng))
+
+
+def pass_channel(
+    audio: np.ndarray, config: AugmentConfig, sample_rate: int, rng: np.random.Generator
+) -> np.ndarray:
+    """The configured shares over a radio and clipped; then a microphone nearer or farther."""
+    if _happens(config.narrow, rng):
+        audio = channel.narrow(audio, sample_rate, rng)
+    if _happens(config.clipped, rng):
+        audio = channel.clip(audio, rng.uniform(*CLIPPED_DB))
+    if not any(config.gain_db):
+        return audio
+    return audio * gain(rng.uniform(*config.gain_db))
+
+
+def is_untouched(config: AugmentConfig) -> bool:
+    """Whether nothing is ever done to the audio, but for its speed."""
+    shares = (config.reverberant, config.narrow, config.clipped)
+    return not any((*config.gain_db, *config.pad_seconds, *shares))
 
 
 def spec_augment(
@@ -60,3 +115,7 @@ def _band(size: int, widest: int, rng: np.random.Generator) -> tuple[int, int]:
 
 def _ratio(speed: float) -> Fraction:
     return Fraction(speed).limit_denominator(100)
+
+
+def _happens(share: float, rng: np.random.Generator) -> bool:
+    return share > 0.0 and rng.random() < share

@@ -11,10 +11,14 @@ SUBSAMPLING = 4  # feature frames of one encoder frame
 FRAME_MULTIPLE = 16 * SUBSAMPLING  # padded lengths are multiples of it
 
 
-def padded_shapes(frames: np.ndarray, buckets: int) -> list[int]:
-    """At most `buckets` padded lengths, at equal shares of the utterances; the last holds all."""
+def padded_shapes(frames: np.ndarray, buckets: int, longest: int = 0) -> list[int]:
+    """At most `buckets` padded lengths, at equal shares of the utterances; the last holds all.
+
+    `frames` may be a draw of random lengths, of which `longest` is the greatest possible.
+    """
     shares = np.linspace(0, 1, buckets + 1)[1:]
     edges = np.quantile(frames, shares, method="inverted_cdf")
+    edges[-1] = max(edges[-1], longest)
     return sorted({_round_up(int(edge)) for edge in edges})
 
 

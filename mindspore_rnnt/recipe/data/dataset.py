@@ -11,19 +11,22 @@ import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from mindspore_rnnt import packed_indices
 
 from ..config import Config
-from .augment import change_gain, change_speed, spec_augment, sped_samples
+from ..sound.levels import power
+from . import augment
 from .buckets import SUBSAMPLING, pad, padded_shapes, shape_of
 from .cache import FeatureCache
+from .conditions import CLEAN, Condition, Trials
 from .corpus import UNREADABLE, BadFiles, Utterance, load_corpus
 from .features import Cmvn, LogMel
 from .grammar import load_grammar
+from .negatives import people_of, silences, speak_others
 from .noise import NoiseMaker
 from .synth import speak_heldout, speak_train
 from .text import Vocabulary
@@ -37,7 +40,8 @@ def build(
     """Training batches of this rank, held-out utterances, vocabulary and normalisation."""
     train, heldout, vocabulary = load(config)
     cache = FeatureCache(config.features)
-    some, bad = spread(train, config.features.cmvn_utterances), BadFiles()
+    spoken = [item for item in train if item.text]
+    some, bad = spread(spoken, config.features.cmvn_utterances), BadFiles()
     cmvn = Cmvn.of(cache.features(item, audio) for item, audio in _readable(some, bad))
     bad.report("mean and variance", len(some), config.data.strict)
     return (
@@ -56,10 +60,12 @@ def load(config: Config) -> tuple[list[Utterance], list[Utterance], Vocabulary]:
     vocabulary = Vocabulary.load(data.vocabulary) if data.vocabulary else None
     if not data.train:
         vocabulary = vocabulary or Vocabulary(load_grammar(data.grammar).characters())
-        return speak_train(config), load_heldout(config, vocabulary), vocabulary
+        others = speak_others(config, "train", data.train_others)
+        train = [*speak_train(config), *others, *silences(config)]
+        return train, load_heldout(config, vocabulary), vocabulary
     train = load_corpus(data.train, config, vocabulary)
     vocabulary = vocabulary or Vocabulary.of_texts(item.text for item in train)
-    return train, load_heldout(config, vocabulary), vocabulary
+    return [*train, *silences(config)], load_heldout(config, vocabulary), vocabulary
 
 
 def load_heldout(config: Config, vocabulary: Vocabulary) -> list[Utterance]:
@@ -72,6 +78,14 @@ def load_heldout(config: Config, vocabulary: Vocabulary) -> list[Utterance]:
 def spread(utterances: Sequence[Utterance], count: int) -> Sequence[Utterance]:
     """About `count` of them, evenly: the first so many would be a few speakers of a corpus."""
     return utterances[:: max(1, len(utterances) // count)][:count]
+
+
+class Draws(NamedTuple):
+    """What an epoch draws for each utterance before it is read, as its length depends on it."""
+
+    speeds: np.ndarray  # (n,)
+    pads: np.ndarray  # (n, 2) samples of quiet before and after
+    frames: np.ndarray  # (n,) frames of all
 
 
 class BatchSource:
@@ -93,7 +107,9 @@ class BatchSource:
         self._config, self._utterances, self._cmvn, self._cache = config, utterances, cmvn, cache
         self._rank, self._size = rank, size
         self._extractor = LogMel(config.features)
-        self._noise = NoiseMaker(config.noise, config.features.sample_rate, config.data.strict)
+        people = people_of(utterances) if config.noise.probability else ()
+        self._rate = config.features.sample_rate
+        self._noise = NoiseMaker(config.noise, self._rate, config.data.strict, people)
         self.lost: set[str] = set()
         self._targets = [vocabulary.encode(item.text) for item in utterances]
         self.batch_size = config.train.batch_size
@@ -104,8 +120,14 @@ class BatchSource:
                 f"{self.batch_size} on each of {size} ranks; lower train.batch_size"
             )
         self.max_u = max(map(len, self._targets))
+        self._samples = np.array([item.samples for item in utterances])
+        slowest = np.full(len(utterances), min(config.augment.speeds))
+        most = round(max(config.augment.pad_seconds) * self._rate)
+        usual = self._draw(np.random.default_rng(config.train.seed))
         self.shapes = padded_shapes(
-            self._frames(np.full(len(utterances), min(config.augment.speeds))), config.data.buckets
+            self._frames(slowest, usual.pads),
+            config.data.buckets,
+            self._frames(slowest, np.full_like(usual.pads, most)).max(),
         )
 
     def epoch(self, epoch: int, start_step: int = 0) -> Iterator[dict]:
@@ -114,12 +136,12 @@ class BatchSource:
         features (B, max_frames, mels) float32, frame_lengths, encoder_lengths (B,) int32, targets
         (B, max_u) int32, target_lengths (B,) int32, frame_rows, label_rows (N,) int32, texts.
         """
-        speeds, batches = self._plan(epoch)
+        draws, batches = self._plan(epoch)
         with ThreadPoolExecutor(max_workers=1) as pool:
             pending: deque = deque()
             try:
                 for indices in batches[start_step:]:
-                    pending.append(pool.submit(self._batch, epoch, indices, speeds))
+                    pending.append(pool.submit(self._batch, epoch, indices, draws))
                     if len(pending) > AHEAD:
                         yield pending.popleft().result()
                 while pending:
@@ -128,34 +150,36 @@ class BatchSource:
                 for future in pending:
                     future.cancel()
 
-    def _plan(self, epoch: int) -> tuple[np.ndarray, np.ndarray]:
-        """The speed of each utterance, and (steps, B * size) indices: like lengths together."""
+    def _plan(self, epoch: int) -> tuple[Draws, np.ndarray]:
+        """What an epoch draws, and (steps, B * size) indices: like lengths together."""
         rng = np.random.default_rng([self._config.train.seed, epoch])
-        speeds = rng.choice(self._config.augment.speeds, len(self._utterances))
+        draws = self._draw(rng)
         kept = rng.permutation(len(self._utterances))
         kept = kept[: self.steps_per_epoch * self.batch_size * self._size]
-        buckets = np.searchsorted(self.shapes, self._frames(speeds)[kept])
+        buckets = np.searchsorted(self.shapes, draws.frames[kept])
         kept = kept[np.argsort(buckets, kind="stable")]
-        return speeds, rng.permutation(kept.reshape(self.steps_per_epoch, -1))
+        return draws, rng.permutation(kept.reshape(self.steps_per_epoch, -1))
 
-    def _frames(self, speeds: np.ndarray) -> np.ndarray:
-        return np.array(
-            [
-                self._extractor.num_frames(sped_samples(item.samples, speed))
-                for item, speed in zip(self._utterances, speeds)
-            ]
-        )
+    def _draw(self, rng: np.random.Generator) -> Draws:
+        options, count = self._config.augment, len(self._utterances)
+        speeds = rng.choice(options.speeds, count)
+        pads = augment.draw_pads(count, options.pad_seconds, self._rate, rng)
+        return Draws(speeds, pads, self._frames(speeds, pads))
 
-    def _batch(self, epoch: int, everyone: np.ndarray, speeds: np.ndarray) -> dict:
+    def _frames(self, speeds: np.ndarray, pads: np.ndarray) -> np.ndarray:
+        samples = self._samples.copy()
+        for speed in set(speeds):
+            at = speeds == speed
+            samples[at] = augment.sped_samples(samples[at], speed)
+        return self._extractor.num_frames(samples + pads.sum(axis=1))
+
+    def _batch(self, epoch: int, everyone: np.ndarray, draws: Draws) -> dict:
         """This rank's part of a step; the padded shape is that of all ranks together."""
-        longest = max(
-            self._extractor.num_frames(sped_samples(self._utterances[i].samples, speeds[i]))
-            for i in everyone
-        )
+        longest = draws.frames[everyone].max()
         shape = shape_of(longest, self.shapes)
         start = self._rank * self.batch_size
-        found = self._found(epoch, everyone[start : start + self.batch_size], speeds)
-        readable = list(found) or [self._substitute(epoch, everyone[start], speeds, shape)]
+        found = self._found(epoch, everyone[start : start + self.batch_size], draws)
+        readable = list(found) or [self._substitute(epoch, everyone[start], draws, shape)]
         # Another takes the place of one that has become unreadable: shapes stay as they are.
         rows = [readable[place] for place in np.resize(np.arange(len(readable)), self.batch_size)]
         indices = [i for i, _ in rows]
@@ -183,22 +207,22 @@ class BatchSource:
         }
 
     def _substitute(
-        self, epoch: int, index: int, speeds: np.ndarray, shape: int
+        self, epoch: int, index: int, draws: Draws, shape: int
     ) -> tuple[int, np.ndarray]:
         """The first readable utterance after one, of those that a padded length holds."""
         others = np.roll(np.arange(len(self._utterances)), -index - 1)
-        others = others[self._frames(speeds)[others] <= shape]
-        for found in self._found(epoch, others, speeds):
+        others = others[draws.frames[others] <= shape]
+        for found in self._found(epoch, others, draws):
             return found
         raise RuntimeError(f"no training utterance of up to {shape} frames can be read any more")
 
     def _found(
-        self, epoch: int, indices: Iterable[int], speeds: np.ndarray
+        self, epoch: int, indices: Iterable[int], draws: Draws
     ) -> Iterator[tuple[int, np.ndarray]]:
         """Indices and features, without those that cannot be read any more."""
         for i in indices:
             try:
-                features = self._features(epoch, i, speeds[i])
+                features = self._features(epoch, i, draws)
             except UNREADABLE as error:
                 self._lose(self._utterances[i].key, error)
             else:
@@ -211,26 +235,37 @@ class BatchSource:
             raise ValueError(message)
         warnings.warn(message, stacklevel=2)
 
-    def _features(self, epoch: int, index: int, speed: float) -> np.ndarray:
+    def _features(self, epoch: int, index: int, draws: Draws) -> np.ndarray:
         """Augmented, normalised features; only clean ones at natural speed can be cached."""
         config, utterance = self._config, self._utterances[index]
         rng = np.random.default_rng([config.train.seed, epoch, int(index)])
+        speed, pads = draws.speeds[index], draws.pads[index]
         features = self._cache.get(utterance) if self._always_clean(speed) else None
         if features is None:
             clean = utterance.audio()
             if len(clean) != utterance.samples:
                 raise ValueError(f"{len(clean)} samples instead of {utterance.samples}")
-            audio = change_gain(change_speed(clean, speed), config.augment, rng)
-            audio = self._noise.maybe(audio, rng)
+            audio = self._perturb(augment.change_speed(clean, speed), pads, rng)
             is_clean = audio is clean
             features = (
                 self._cache.features(utterance, clean) if is_clean else self._extractor(audio)
             )
-        return spec_augment(self._cmvn(features), config.augment, rng)
+        return augment.spec_augment(self._cmvn(features), config.augment, rng)
+
+    def _perturb(
+        self, speech: np.ndarray, pads: np.ndarray, rng: np.random.Generator
+    ) -> np.ndarray:
+        """From a mouth to the recording: room, quiet around, noise of the plant, channel."""
+        options = self._config.augment
+        speech = audio = augment.enter_room(speech, options, self._rate, rng)
+        if any(options.pad_seconds):
+            audio = augment.surround(speech, pads, augment.floor_level(options, rng), rng)
+        audio = self._noise.maybe(audio, rng, power(speech))
+        return augment.pass_channel(audio, options, self._rate, rng)
 
     def _always_clean(self, speed: float) -> bool:
         config = self._config
-        untouched = speed == 1.0 and not any(config.augment.gain_db)
+        untouched = speed == 1.0 and augment.is_untouched(config.augment)
         return untouched and config.noise.probability == 0.0
 
 
@@ -239,14 +274,15 @@ def heldout_batches(
     utterances: Sequence[Utterance],
     cmvn: Cmvn,
     shapes: Sequence[int],
-    snr_db: float | None = None,
+    condition: Condition = CLEAN,
+    trials: Trials | None = None,
 ) -> Iterator[dict]:
-    """Batches to decode, clean or at a fixed ratio: features, frame_lengths, utterances.
+    """Batches to decode, heard under one condition: features, frame_lengths, utterances.
 
     Each has decode.batch_size rows; in the last the rows beyond len(utterances) repeat the first.
     """
     extractor = LogMel(config.features)
-    noise = None if snr_db is None else _heldout_noise(config)
+    trials = trials or Trials(config)
     bad = BadFiles()
     order = np.argsort([item.samples for item in utterances], kind="stable")
     size = config.decode.batch_size
@@ -254,22 +290,14 @@ def heldout_batches(
         kept, features = [], []
         numbers = {utterances[i]: int(i) for i in order[start : start + size]}
         for utterance, audio in _readable(numbers, bad):
-            if noise is not None:
-                rng = np.random.default_rng([config.evaluate.seed, numbers[utterance]])
-                audio = noise.add(audio, snr_db, rng)
             kept.append(utterance)
-            features.append(cmvn(extractor(audio)))
+            heard = trials.hear(audio, condition, numbers[utterance])
+            features.append(cmvn(extractor(heard)))
         if kept:
             rows = [features[i] for i in np.resize(np.arange(len(kept)), size)]
             padded, lengths = pad(rows, shape_of(max(map(len, rows)), shapes))
             yield {"features": padded, "frame_lengths": lengths, "utterances": kept}
     bad.report("held-out speech", len(utterances), config.data.strict)
-
-
-def _heldout_noise(config: Config) -> NoiseMaker:
-    folder = config.evaluate.noise_folder or config.noise.folder
-    settings = replace(config.noise, folder=folder)
-    return NoiseMaker(settings, config.features.sample_rate, config.data.strict)
 
 
 def _readable(

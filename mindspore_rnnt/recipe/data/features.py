@@ -34,8 +34,9 @@ class LogMel:
         self._window = np.hanning(self.window_samples) ** 0.85  # Kaldi's "povey"
         self._filters = csr_matrix(mel_filters(config.mels, self.fft_size, config.sample_rate))
 
-    def num_frames(self, samples: int) -> int:
-        return max(0, 1 + (samples - self.window_samples) // self.hop_samples)
+    def num_frames(self, samples: int | np.ndarray) -> int | np.ndarray:
+        """Whole frames of so many samples, or of each number of an array."""
+        return np.maximum(0, 1 + (samples - self.window_samples) // self.hop_samples)
 
     def __call__(self, audio: np.ndarray) -> np.ndarray:
         count = self.num_frames(len(audio))

@@ -48,6 +48,7 @@ class Spoken:
     voice: str  # variant of the language, e.g. f2; empty: the plain voice
     rate: int  # words a minute
     pitch: int  # 0..99
+    language: str = LANGUAGE
 
 
 def speak_train(config: Config) -> list[Utterance]:
@@ -57,7 +58,7 @@ def speak_train(config: Config) -> list[Utterance]:
     # Alone, a phrase shows where its sound is; a grammar's sentences can be guessed without it.
     phrases = itertools.islice(itertools.cycle(grammar.phrases()), data.train_phrases)
     texts = [*sentences, *phrases, *fragments(sentences, data.train_fragments, data.seed)]
-    return _utterances(cast_voices(texts, data.train_voices, data, data.seed), "train", config)
+    return utterances(cast_voices(texts, data.train_voices, data, data.seed), "train", config)
 
 
 def fragments(sentences: Sequence[str], count: int, seed: int) -> list[str]:
@@ -86,7 +87,7 @@ def speak_heldout(config: Config) -> list[Utterance]:
         data.train_utterances, data.heldout_utterances, data.seed
     )
     spoken = cast_voices(texts, data.heldout_voices, data, data.seed + 1)
-    return _utterances(spoken, "heldout", config)
+    return utterances(spoken, "heldout", config)
 
 
 def cast_voices(
@@ -119,7 +120,8 @@ def synthesise(spoken: Sequence[Spoken], sample_rate: int = 16000) -> list[np.nd
     ]
 
 
-def _utterances(spoken: Sequence[Spoken], name: str, config: Config) -> list[Utterance]:
+def utterances(spoken: Sequence[Spoken], name: str, config: Config) -> list[Utterance]:
+    """The requests as utterances of a corpus, with the keys <name>-00000 and so on."""
     rate = config.features.sample_rate
     return [
         Utterance(f"{name}-{number:05d}", item.text, len(pcm), rate, item.voice, pcm=pcm)
@@ -160,7 +162,7 @@ def _by_program(item: Spoken) -> tuple[int, np.ndarray]:
 
 
 def _voice(item: Spoken) -> str:
-    return f"{LANGUAGE}+{item.voice}" if item.voice else LANGUAGE
+    return f"{item.language}+{item.voice}" if item.voice else item.language
 
 
 def _level(audio: np.ndarray, rate: int, sample_rate: int, text: str) -> np.ndarray:

@@ -142,6 +142,24 @@ class SlotAccuracy(_Share):
             self._all += len(slots)
 
 
+class WrongOrders(_Share):
+    """Share of commands that give an order, and another one than was said.
+
+    References that the grammar does not know are not counted.
+    """
+
+    def __init__(self, parser: TicketParser):
+        self._parser = parser
+        super().__init__()
+
+    def update(self, *inputs: Sequence[str]) -> None:
+        for hypothesis, reference in _pairs(inputs):
+            if self._parser.parse(reference)["understood"]:
+                given = self._parser.parse(hypothesis)["understood"]
+                self._right += given and hypothesis != reference
+                self._all += 1
+
+
 def _pairs(inputs: tuple[Sequence[str], ...]) -> list[tuple[str, str]]:
     if len(inputs) != 2 or len(inputs[0]) != len(inputs[1]):
         raise ValueError("update wants two equally long lists: hypotheses and references")

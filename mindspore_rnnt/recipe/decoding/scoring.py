@@ -10,11 +10,12 @@ import numpy as np
 
 from ..config import Config
 from ..data import buckets, dataset
+from ..data.conditions import CLEAN, Condition, Trials
 from ..data.corpus import Utterance
 from ..data.features import Cmvn, LogMel
 from ..data.grammar import Grammar
 from ..data.text import Vocabulary
-from .metrics import CharErrorRate, SentenceAccuracy, SlotAccuracy
+from .metrics import CharErrorRate, SentenceAccuracy, SlotAccuracy, WrongOrders
 from .recogniser import Recogniser
 from .search import decode
 from .ticket import TicketParser
@@ -38,19 +39,22 @@ def decode_all(
     heldout: Sequence[Utterance],
     vocabulary: Vocabulary,
     cmvn: Cmvn,
-    snr_db: float | None = None,
+    condition: Condition = CLEAN,
     drawn: Collection[Utterance] = (),
+    trials: Trials | None = None,
 ) -> list[Decoded]:
-    """Every held-out utterance decoded, clean or with noise at one ratio, in a fixed order.
+    """Every held-out utterance decoded, heard under one condition, in a fixed order.
 
     Those in `drawn` keep their features.
     """
     extractor = LogMel(config.features)
-    frames = np.array([extractor.num_frames(item.samples) for item in heldout])
-    shapes = buckets.padded_shapes(frames, SHAPES)
+    pads = round(2 * max(config.evaluate.pad_seconds) * config.features.sample_rate)
+    samples = np.array([item.samples for item in heldout])
+    longest = extractor.num_frames(samples.max() + pads)
+    shapes = buckets.padded_shapes(extractor.num_frames(samples + pads // 2), SHAPES, longest)
     seconds = buckets.SUBSAMPLING * config.features.hop_ms / 1000
     decoded = []
-    for batch in dataset.heldout_batches(config, heldout, cmvn, shapes, snr_db):
+    for batch in dataset.heldout_batches(config, heldout, cmvn, shapes, condition, trials):
         found = decode(recogniser, batch["features"], batch["frame_lengths"], config)
         for row, (utterance, (ids, times)) in enumerate(zip(batch["utterances"], found)):
             when = tuple((int(time) + 1) * seconds for time in times)
@@ -78,14 +82,15 @@ def table(
 def scores(decoded: Sequence[Decoded], grammar: Grammar | None) -> dict:
     """CER, sentence and slot accuracy of some utterances; slots where some said a command."""
     metrics = {"cer": CharErrorRate(), "sentences": SentenceAccuracy()}
-    slots = SlotAccuracy(TicketParser(grammar)) if grammar else None
+    parser = TicketParser(grammar) if grammar else None
+    orders = {"slots": SlotAccuracy(parser), "wrong orders": WrongOrders(parser)} if parser else {}
     texts = [item.text for item in decoded], [item.utterance.text for item in decoded]
     for metric in metrics.values():
         metric.update(*texts)
-    if slots:
-        slots.update(*texts)
-        if slots.counted:
-            metrics["slots"] = slots
+    for name, metric in orders.items():
+        metric.update(*texts)
+        if metric.counted:
+            metrics[name] = metric
     return {name: metric.eval() for name, metric in metrics.items()} | {"utterances": len(decoded)}
 
 

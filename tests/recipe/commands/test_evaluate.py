@@ -9,8 +9,8 @@ import pytest
 from mindspore_rnnt.recipe import config
 from mindspore_rnnt.recipe.commands import evaluate, study
 from mindspore_rnnt.recipe.data import dataset
+from mindspore_rnnt.recipe.data.conditions import Condition, Trials
 from mindspore_rnnt.recipe.data.grammar import load_grammar
-from mindspore_rnnt.recipe.data.noise import NoiseMaker
 from mindspore_rnnt.recipe.decoding import scoring
 
 OVERRIDES = [
@@ -18,6 +18,10 @@ OVERRIDES = [
     "data.heldout_utterances=6",
     "decode.batch_size=4",
     "evaluate.snr_db=[5]",
+    "evaluate.noises=[]",
+    "evaluate.changes=[]",
+    "evaluate.pad_seconds=[0, 0]",
+    "evaluate.gain_db=[0, 0]",
     "evaluate.pictures=1",
 ]
 
@@ -66,7 +70,7 @@ def test_table_by_noise_and_voice(answers, tmp_path, capsys):
     assert json.loads((tmp_path / "evaluation.json").read_text()) == rows
     assert (tmp_path / "emissions_1.png").stat().st_size > 10000
     shown = capsys.readouterr().out
-    assert "| clean | f3 | 0.00 % | 100.00 % | 100.00 % | 3 |" in shown
+    assert "| clean | f3 | 0.00 % | 100.00 % | 100.00 % | 0.00 % | 3 |" in shown
 
 
 def test_the_work_orders_are_of_the_longest_commands(answers, tmp_path, capsys):
@@ -89,9 +93,7 @@ def test_pictures_show_what_was_decoded(answers, tmp_path, monkeypatch):
     ((features, hop, text, seconds, title, _, path, noise),) = drawn
     _, settings, _, cmvn = evaluate.load_run("")
     number, utterance = max(enumerate(answers), key=lambda pair: len(pair[1].text))
-    maker = NoiseMaker(settings.noise, 16000)
-    rng = np.random.default_rng([settings.evaluate.seed, number])
-    noisy = maker.add(utterance.audio(), 5.0, rng)
+    noisy = Trials(settings).hear(utterance.audio(), Condition("5 dB", "plant", 5.0), number)
     expected = cmvn(scoring.LogMel(settings.features)(noisy))
     assert np.array_equal(features, expected)
     assert (hop, title, noise) == (0.01, utterance.text, "5 dB")

@@ -8,7 +8,7 @@ import pytest
 import soundfile
 
 from mindspore_rnnt.recipe import config
-from mindspore_rnnt.recipe.data import buckets, corpus, dataset
+from mindspore_rnnt.recipe.data import buckets, conditions, corpus, dataset
 from mindspore_rnnt.recipe.data.features import LogMel
 
 OVERRIDES = [
@@ -17,10 +17,15 @@ OVERRIDES = [
     "train.batch_size=4",
     "augment.speeds=[0.9, 1.0, 1.1]",
     "augment.gain_db=[-6, 6]",
+    "augment.reverberant=0.3",
+    "augment.narrow=0.3",
+    "augment.clipped=0.3",
     "augment.time_masks=1",
     "augment.frequency_masks=1",
     "decode.batch_size=4",
 ]
+
+CLEAN = ["noise.probability=0.0", "augment.gain_db=[0, 0]", "augment.pad_seconds=[0, 0]"]
 
 
 @pytest.fixture(scope="module")
@@ -114,20 +119,62 @@ def test_seeds_differ(built, settings):
 
 def test_heldout_batches_clean_and_noisy(built, settings):
     source, heldout, _, cmvn = built
+    trials, noise = conditions.Trials(settings), conditions.Condition("5 dB", "plant", 5.0)
     clean = list(dataset.heldout_batches(settings, heldout, cmvn, source.shapes))
-    noisy = list(dataset.heldout_batches(settings, heldout, cmvn, source.shapes, 5.0))
-    again = list(dataset.heldout_batches(settings, heldout, cmvn, source.shapes, 5.0))
+    noisy = list(dataset.heldout_batches(settings, heldout, cmvn, source.shapes, noise))
+    again = list(dataset.heldout_batches(settings, heldout, cmvn, source.shapes, noise, trials))
     assert [len(batch["utterances"]) for batch in clean] == [4, 2]
     assert {item.key for batch in clean for item in batch["utterances"]} == {
         item.key for item in heldout
     }
-    for batch, noise, same in zip(clean, noisy, again):
+    for batch, other, same in zip(clean, noisy, again):
         assert batch["features"].shape[0] == 4 and batch["features"].shape[1] in source.shapes
-        assert np.array_equal(batch["frame_lengths"], noise["frame_lengths"])
-        assert not np.array_equal(batch["features"], noise["features"])
-        assert np.array_equal(noise["features"], same["features"])
-        expected = cmvn(LogMel(settings.features)(batch["utterances"][0].audio()))
+        assert np.array_equal(batch["frame_lengths"], other["frame_lengths"])
+        assert not np.array_equal(batch["features"], other["features"])
+        assert np.array_equal(other["features"], same["features"])
+        utterance = batch["utterances"][0]
+        heard = trials.hear(utterance.audio(), conditions.CLEAN, heldout.index(utterance))
+        expected = cmvn(LogMel(settings.features)(heard))
         assert np.array_equal(batch["features"][0, : len(expected)], expected)
+
+
+def test_quiet_around_an_utterance_is_part_of_its_length(settings):
+    longer = config.load(None, [*OVERRIDES, "augment.pad_seconds=[0.5, 0.75]"])
+    bare = config.load(None, [*OVERRIDES, "augment.pad_seconds=[0, 0]"])
+    padded, plain = (dataset.build(some)[0] for some in (longer, bare))
+    extra = []
+    for batch in padded.epoch(0):
+        assert batch["features"].shape[1] in padded.shapes
+        extra += list(zip(batch["texts"], batch["frame_lengths"]))
+    usual = {
+        text: n
+        for batch in plain.epoch(0)
+        for text, n in zip(batch["texts"], batch["frame_lengths"])
+    }
+    # The same speeds are drawn, so the difference is the quiet alone: 1.0 to 1.5 s of 10 ms frames.
+    differences = [frames - usual[text] for text, frames in extra if text in usual]
+    assert len(differences) > 40 and min(differences) >= 99 and max(differences) <= 151
+
+
+def test_negatives_are_trained_with_nothing_to_say(settings):
+    more = ["data.train_noises=5", "data.train_others=9", "data.train_utterances=14"]
+    source, heldout, vocabulary, _ = dataset.build(config.load(None, [*OVERRIDES, *more]))
+    assert all(item.text for item in heldout) and len(vocabulary) == 56
+    batches = list(source.epoch(0))
+    empty = 0
+    for batch in batches:
+        rows = zip(
+            batch["texts"], batch["target_lengths"], batch["features"], batch["frame_lengths"]
+        )
+        for text, labels, features, frames in rows:
+            assert labels == len(text)
+            assert features[: frames - 1].std() > 0 and np.isfinite(features).all()
+            empty += text == ""
+    assert len(batches) == 7 and empty == 14
+    per_row = [
+        t * (u + 1) for b in batches for t, u in zip(b["encoder_lengths"], b["target_lengths"])
+    ]
+    assert sum(per_row) == sum(len(batch["frame_rows"]) for batch in batches)
 
 
 def test_too_few_utterances_for_a_batch_say_so():
@@ -142,6 +189,8 @@ def test_padded_shapes():
     assert buckets.padded_shapes(frames, 3) == [128, 256, 320]
     assert buckets.padded_shapes(frames, 1) == [320]
     assert buckets.padded_shapes(np.array([5, 64, 65]), 8) == [64, 128]
+    assert buckets.padded_shapes(frames, 3, longest=500) == [128, 256, 512]
+    assert buckets.padded_shapes(frames, 1, longest=200) == [320]
     assert buckets.shape_of(128, [128, 256]) == 128
     assert buckets.shape_of(129, [128, 256]) == 256
     assert buckets.shape_of(300, [128, 256]) == 320, "longer than all of the training set"
@@ -160,7 +209,7 @@ def on_disk(tmp_path):
         f"data.train={paths[0]}",
         f"data.heldout={paths[1]}",
         "train.batch_size=3",
-        "noise.probability=0.0",
+        *CLEAN,
     ]
 
 
@@ -249,24 +298,3 @@ def test_some_utterances_are_spread_over_all():
     assert dataset.spread(range(10), 3) == range(0, 9, 3)
     assert list(dataset.spread([1, 2, 3], 3)) == list(dataset.spread([1, 2, 3], 99)) == [1, 2, 3]
     assert len(dataset.spread(range(1000), 300)) == 300
-
-
-def test_heldout_noise_comes_from_its_own_folder_and_only_when_asked_for(built, tmp_path):
-    source, heldout, _, cmvn = built
-    folders = ["noise.folder_share=1.0", "noise.folder=nowhere"]
-    tone = np.sin(2 * np.pi * 3000 * np.arange(16000) / 16000)
-    soundfile.write(tmp_path / "tone.wav", 0.2 * tone, 16000)
-    settings = config.load(None, [*OVERRIDES, *folders, f"evaluate.noise_folder={tmp_path}"])
-
-    def batch(settings, snr_db):
-        return next(dataset.heldout_batches(settings, heldout, cmvn, source.shapes, snr_db))
-
-    clean, noisy = (batch(settings, snr_db)["features"][0] for snr_db in (None, 0.0))
-    louder = (noisy - clean).mean(axis=0)
-    hertz = 700 * np.expm1(np.linspace(0, np.log1p(8000 / 700), 82)[1:-1])
-    print("loudest at", hertz[louder.argmax()])
-    assert abs(hertz[louder.argmax()] - 3000) < 200
-    settings.evaluate.noise_folder = ""
-    assert np.array_equal(batch(settings, None)["features"][0], clean), "no folder is opened"
-    with pytest.raises(ValueError, match="nowhere"):
-        batch(settings, 0.0)

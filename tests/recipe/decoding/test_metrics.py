@@ -11,6 +11,7 @@ from mindspore_rnnt.recipe.decoding.metrics import (
     Errors,
     SentenceAccuracy,
     SlotAccuracy,
+    WrongOrders,
     error_rate,
 )
 from mindspore_rnnt.recipe.decoding.ticket import TicketParser
@@ -87,3 +88,12 @@ def test_sentences_and_slots():
     assert slots.eval() == pytest.approx((5 + 4 + 0) / 15)
     slots.update([right], ["不在语法里"])
     assert slots.eval() == pytest.approx(9 / 15), "unknown references do not count"
+
+
+def test_wrong_orders_are_those_given_for_another_command():
+    right, another = "记录二号主变油温过高", "记录三号主变油温过高"
+    orders = WrongOrders(TicketParser(load_grammar("inspection.yaml")))
+    heard = [right, another, "记录二号主变油温", "", another]
+    orders.update(heard, [right] * 4 + ["不在语法里"])
+    assert orders.eval() == pytest.approx(1 / 4), "what gives no order is not a wrong one"
+    assert orders.counted == 4
