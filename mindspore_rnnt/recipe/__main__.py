@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m mindspore_rnnt.recipe demo | train | evaluate | listen | synth | export"""
+"""python -m mindspore_rnnt.recipe demo | train | evaluate | listen | synth | prepare | export"""
 
 from __future__ import annotations
 
@@ -77,6 +77,15 @@ def _synth(options: argparse.Namespace) -> int:
     return 0
 
 
+def _prepare(options: argparse.Namespace) -> int:
+    from .commands import prepare
+
+    speakers = options.heldout_speakers.split(",") if options.heldout_speakers else []
+    output = options.output or "corpus"
+    prepare.run(options.kind, options.folder, output, _config(options), speakers, options.limit)
+    return 0
+
+
 def _export(options: argparse.Namespace) -> int:
     from .commands import export
 
@@ -121,6 +130,13 @@ def _parser() -> argparse.ArgumentParser:
     listen.add_argument("--wav", required=True, help="a file; - reads raw int16 from stdin")
     synth = command("synth", _synth, "write the synthetic corpus as wav files and manifests")
     _add_settings(synth, "folder of the corpus; else corpus")
+    prepare = command("prepare", _prepare, "a manifest from recordings in a Debian package")
+    kinds = ("gcin-voice", "fillets-cs", "fillets-nl", "asterisk-en", "pocketsphinx")
+    prepare.add_argument("kind", choices=kinds)
+    prepare.add_argument("folder", help="where it is unpacked by dpkg -x")
+    prepare.add_argument("--heldout-speakers", help="names apart by commas, never trained")
+    prepare.add_argument("--limit", type=int, default=0, help="utterances of a part; 0: all")
+    _add_settings(prepare, "folder of the corpus; else corpus")
     export = command("export", _export, "write MindIR files to deploy")
     _add_model(export, f"folder of a run; else {DEMO}", DEMO)
     export.add_argument("--output", help="folder of the files; else <checkpoint>/export")

@@ -21,6 +21,7 @@ class Grammar:
     parts: tuple[tuple[str, str], ...]  # ("text", "号") or ("slot", "device")
     slots: dict[str, dict[str, object]]  # slot -> phrase -> meaning
     pinyin: dict[str, str]  # character -> reading, for pictures without a Chinese font
+    bopomofo: dict[str, str]  # character -> reading with its tone, but for the first tone
 
     def sentences(self) -> list[str]:
         """Every sentence, in the order of the file."""
@@ -78,4 +79,4 @@ def load_grammar(path: str | Path) -> Grammar:
             raise ValueError(f"{found}: slot '{name}' must map phrases to meanings")
         if not all(isinstance(phrase, str) for phrase in phrases):
             raise ValueError(f"{found}: the phrases of slot '{name}' must be strings")
-    return Grammar(tuple(parts), slots, tree.get("pinyin", {}))
+    return Grammar(tuple(parts), slots, tree.get("pinyin", {}), tree.get("bopomofo", {}))

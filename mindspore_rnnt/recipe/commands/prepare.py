@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Manifests and wav files from recordings of people that a Debian package holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from tqdm import tqdm
+
+from ..config import Config
+from ..data import corpus, packages
+from ..data.grammar import load_grammar
+
+
+def run(
+    kind: str,
+    folder: str | Path,
+    output: str | Path,
+    config: Config,
+    heldout_speakers: Sequence[str] = (),
+    limit: int = 0,
+    share: float = 0.1,
+) -> dict[str, Path]:
+    """Write train.jsonl, heldout.jsonl and, with held-out speakers, speakers.jsonl.
+
+    `folder` is where the package is unpacked; `limit` is the most utterances of a part, drawn at
+    random, and `share` that of the sentences that are held out.
+    """
+    grammar = load_grammar(config.data.grammar or "inspection.yaml")
+    found = packages.KINDS[kind](Path(folder), grammar)
+    parts = packages.split(found, heldout_speakers, share, config.data.seed)
+    manifests, rate = {}, config.features.sample_rate
+    for name, part in parts.items():
+        if not part:
+            continue
+        some = _draw(part, limit, config.data.seed) if limit else part
+        written = corpus.write_manifest(_utterances(some, name, rate), output, name)
+        manifests[name] = written
+        speakers = ", ".join(sorted({item.speaker for item in some}))
+        print(f"{written}: {len(some)} utterances by {speakers}")
+    print(f"licence of these recordings: {packages.LICENCES[kind]}")
+    return manifests
+
+
+def _draw(part: Sequence[packages.Recording], limit: int, seed: int) -> list[packages.Recording]:
+    order = np.random.default_rng(seed).permutation(len(part))[:limit]
+    return [part[number] for number in sorted(order)]
+
+
+def _utterances(
+    recordings: Sequence[packages.Recording], name: str, rate: int
+) -> Iterator[corpus.Utterance]:
+    for number, item in enumerate(tqdm(recordings, desc=name, unit="file")):
+        audio = packages.samples(item, rate, np.random.default_rng([1, number]))
+        peak = np.abs(audio).max(initial=0.0)
+        pcm = np.rint(audio * (16384 / max(peak, 1e-3))).astype(np.int16)
+        yield corpus.Utterance(item.key, item.text, len(pcm), rate, item.speaker, pcm=pcm)
