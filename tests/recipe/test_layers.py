@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mindspore_rnnt import recipe
 
-LAYERS = ["config", "data", "model", "decoding", "training", "commands", "__main__"]
+LAYERS = ["config", "sound", "data", "model", "decoding", "training", "commands", "__main__"]
 FOLDER = Path(recipe.__file__).parent
 
 
