@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write the synthetic corpus as wav files and manifests."""
+"""Write the synthetic commands as wav files and manifests; negatives are left out."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ..data import corpus, dataset
 def run(config: Config, output: str | Path) -> None:
     train, heldout, vocabulary = dataset.load(config)
     folder = Path(output)
-    for name, part in (("train", train), ("heldout", heldout)):
+    spoken = [item for item in train if item.text]
+    for name, part in (("train", spoken), ("heldout", heldout)):
         print(corpus.write_manifest(part, folder, name), len(part), "utterances")
     vocabulary.save(folder / "vocabulary.txt")

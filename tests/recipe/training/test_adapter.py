@@ -28,7 +28,8 @@ def settings(folder, *more):
 
 
 def test_a_model_trained_so_is_a_run_to_evaluate(tmp_path):
-    mine = settings(tmp_path, "train.epochs=2", "evaluate.snr_db=[]", "evaluate.pictures=0")
+    rows = ["evaluate.snr_db=[]", "evaluate.noises=[]", "evaluate.changes=[]"]
+    mine = settings(tmp_path, "train.epochs=2", "evaluate.pictures=0", *rows)
     trainer, batches = adapter.model_and_dataset(mine)
     losses = Losses()
     trainer.train(mine.train.epochs, batches, callbacks=[losses], dataset_sink_mode=False)
