@@ -33,8 +33,10 @@ void Walk(const SampleLattice& lattice, int32_t* frames, float* log_probs) {
 
 void Align(const Batch& batch, Records<Stats> stats, const int32_t* target_lengths, Alignment out) {
   const LatticeMemory lattices(batch);
-  const std::vector<char> usable = FillArcs(lattices, stats);
-  const auto best = CurrentLevel().best;
+  const Level& level = CurrentLevel();
+  const std::vector<char> usable = FillArcs(lattices, 4 * lattices.cells(), [&](const Part& part) {
+    return level.arcs(lattices[part.b], stats, part.begin, part.end);
+  });
   const int64_t max_u = out.max_u;
   std::fill_n(out.frames, batch.size() * max_u, -1);
   std::fill_n(out.log_probs, batch.size() * max_u, 0.0f);
@@ -43,7 +45,7 @@ void Align(const Batch& batch, Records<Stats> stats, const int32_t* target_lengt
   ParallelFor(order.size(), 3 * lattices.cells(), [&](int64_t i) {
     const int64_t b = order[i];
     if (!usable[b]) return;
-    const double log_prob = best(lattices[b]);
+    const double log_prob = level.best(lattices[b]);
     out.path_log_prob[b] = static_cast<float>(log_prob);
     if (log_prob > -HUGE_VAL) Walk(lattices[b], out.frames + b * max_u, out.log_probs + b * max_u);
   });

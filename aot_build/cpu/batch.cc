@@ -30,9 +30,12 @@ Batch::Batch(const BatchShape& shape, const int32_t* logit_lengths, const int32_
     s.row_end = next_row;
   }
   if (!adds_up || next_row != shape_.rows) {
-    // The lengths do not match the rows, so no row can be assigned to a sample.
-    for (Sample& s : samples_) s = Sample{0, 0, 0, 0, 1, false, true};
+    Invalidate();  // the lengths do not match the rows: no row can be assigned to a sample
   }
+}
+
+void Batch::Invalidate() {
+  for (Sample& s : samples_) s = Sample{0, 0, 0, 0, 1, false, true};
 }
 
 void Batch::SetLabels(const int32_t* targets, int32_t blank) {

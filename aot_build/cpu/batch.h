@@ -36,6 +36,8 @@ class Batch {
   Batch(const BatchShape& shape, const int32_t* logit_lengths, const int32_t* target_lengths);
   // For the row phases. A sample with a label outside [0, V) becomes invalid.
   void SetLabels(const int32_t* targets, int32_t blank);
+  // Makes all samples invalid.
+  void Invalidate();
 
   int64_t size() const { return static_cast<int64_t>(samples_.size()); }
   int64_t rows() const { return shape_.rows; }

@@ -74,6 +74,17 @@ void LatticeOfRows(const StatsBatch& input, const Options& options, float* loss,
   ClearPadding(batch, kCoefficientsFloats, coefficients);
 }
 
+void TdtRows(const StatsBatch& input, TdtInput durations, const Options& options, float* loss,
+             const TdtPosteriors& posteriors) {
+  Batch batch(input.shape, input.logit_lengths, input.target_lengths);
+  const int32_t* all = durations.durations;
+  if (std::any_of(all, all + durations.D, [](int32_t d) { return d < 0; })) batch.Invalidate();
+  durations.stats = {input.stats, kStatsFloats};
+  LatticeOfTdt(batch, durations, options, loss, posteriors);
+  ClearPadding(batch, kCoefficientsFloats, posteriors.coefficients.data);
+  ClearPadding(batch, durations.D, posteriors.durations);
+}
+
 void AlignRows(StatsBatch input, Alignment alignment) {
   input.shape.max_u = alignment.max_u;
   const Batch batch(input.shape, input.logit_lengths, input.target_lengths);

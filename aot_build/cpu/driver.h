@@ -34,6 +34,10 @@ struct StatsBatch {
 // The lattice alone. coefficients: (rows, 3), 0 outside all valid samples.
 void LatticeOfRows(const StatsBatch& input, const Options& options, float* loss,
                    float* coefficients);
+// posteriors: of all rows, 0 outside all valid samples. A duration below 0 makes all samples
+// invalid.
+void TdtRows(const StatsBatch& input, TdtInput durations, const Options& options, float* loss,
+             const TdtPosteriors& posteriors);
 void AlignRows(StatsBatch input, Alignment alignment);
 
 }  // namespace rnnt

@@ -1,10 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 // Entries of the operators on stats beside the lattice of the loss.
+#include "../../ascendc_op/op_kernel/rnnt_params.h"
 #include "entry.h"
 
+using rnnt::Tensor;
+
+RNNT_ENTRY(RnntTdtLattice, 9) {
+  const rnnt::StatsBatch batch = rnnt::StatsBatchOf(tensors, 2);
+  const Tensor stats = tensors.At(0, "stats"), params = tensors.At(5, "params");
+  const Tensor durations = tensors.At(4, "durations").MustHaveShape({-1});
+  rnnt::TdtInput input = {};
+  input.D = durations.shape[0];
+  input.durations = durations.As<int32_t>();
+  input.duration_log_probs = rnnt::PerRow(stats, tensors.At(1, "duration_log_probs"), input.D);
+  const rnnt::Options options = rnnt::OptionsOf(params, 0);
+  input.sigma = params.As<float>()[kRnntParamSigma];
+  const rnnt::TdtPosteriors posteriors = {
+      {rnnt::PerRow(stats, tensors.At(7, "coefficients"), rnnt::kCoefficientsFloats),
+       rnnt::kCoefficientsFloats},
+      rnnt::PerRow(stats, tensors.At(8, "duration_posteriors"), input.D)};
+  float* loss = tensors.At(6, "loss").MustHaveShape({batch.shape.B}).As<float>();
+  rnnt::TdtRows(batch, input, options, loss, posteriors);
+}
+
 RNNT_ENTRY(RnntAlign, 8) {
-  const rnnt::StatsBatch batch = rnnt::StatsBatchOf(tensors);
-  const rnnt::Tensor targets = tensors.At(3, "targets").MustHaveShape({batch.shape.B, -1});
+  const rnnt::StatsBatch batch = rnnt::StatsBatchOf(tensors, 1);
+  const Tensor targets = tensors.At(3, "targets").MustHaveShape({batch.shape.B, -1});
   const int64_t B = batch.shape.B, max_u = targets.shape[1];
   rnnt::OptionsOf(tensors.At(4, "params"), 0);
   const rnnt::Alignment alignment = {

@@ -17,34 +17,32 @@ rnnt::Rows RowsOf(const Tensor& logits, const Tensor& labels) {
   return rows;
 }
 
-// A float32 tensor with the leading shape of the logits and `floats` values for each row.
-float* PerRow(const Tensor& logits, const Tensor& x, int64_t floats) {
-  return x.MustHaveShape(logits.Leading(floats)).As<float>();
-}
-
 }  // namespace
 
 RNNT_ENTRY(RnntRowStats, 4) {
   const Tensor logits = tensors.At(0, "logits");
   rnnt::Rows rows = RowsOf(logits, tensors.At(1, "row_labels"));
-  rows.stats = {PerRow(logits, tensors.At(3, "stats"), rnnt::kStatsFloats), rnnt::kStatsFloats};
+  rows.stats = {rnnt::PerRow(logits, tensors.At(3, "stats"), rnnt::kStatsFloats),
+                rnnt::kStatsFloats};
   rnnt::RowStats(rows, logits.row_dtype(), rnnt::RowOptionsOf(tensors.At(2, "params"), rows.V));
 }
 
 RNNT_ENTRY(RnntLattice, 6) {
-  const rnnt::StatsBatch batch = rnnt::StatsBatchOf(tensors);
+  const rnnt::StatsBatch batch = rnnt::StatsBatchOf(tensors, 1);
   float* loss = tensors.At(4, "loss").MustHaveShape({batch.shape.B}).As<float>();
-  rnnt::LatticeOfRows(
-      batch, rnnt::OptionsOf(tensors.At(3, "params"), 0), loss,
-      PerRow(tensors.At(0, "stats"), tensors.At(5, "coefficients"), rnnt::kCoefficientsFloats));
+  rnnt::LatticeOfRows(batch, rnnt::OptionsOf(tensors.At(3, "params"), 0), loss,
+                      rnnt::PerRow(tensors.At(0, "stats"), tensors.At(5, "coefficients"),
+                                   rnnt::kCoefficientsFloats));
 }
 
 RNNT_ENTRY(RnntRowGrad, 7) {
   const Tensor logits = tensors.At(0, "logits");
   rnnt::Rows rows = RowsOf(logits, tensors.At(1, "row_labels"));
-  rows.stats = {PerRow(logits, tensors.At(2, "stats"), rnnt::kStatsFloats), rnnt::kStatsFloats};
-  rows.coefficients = {PerRow(logits, tensors.At(3, "coefficients"), rnnt::kCoefficientsFloats),
-                       rnnt::kCoefficientsFloats};
+  rows.stats = {rnnt::PerRow(logits, tensors.At(2, "stats"), rnnt::kStatsFloats),
+                rnnt::kStatsFloats};
+  rows.coefficients = {
+      rnnt::PerRow(logits, tensors.At(3, "coefficients"), rnnt::kCoefficientsFloats),
+      rnnt::kCoefficientsFloats};
   rows.dloss = tensors.At(4, "row_dloss").MustHaveShape(logits.Leading()).As<float>();
   rows.dloss_stride = 1;
   rows.grad = rnnt::Like(logits, tensors.At(6, "dlogits"));

@@ -40,14 +40,18 @@ BatchShape ShapeOf(const Tensor& rows, int64_t B, int64_t max_u) {
   return {B, B * shape[1] * shape[2], shape[3], shape[1], shape[2], max_u};
 }
 
-StatsBatch StatsBatchOf(const Tensors& tensors) {
+StatsBatch StatsBatchOf(const Tensors& tensors, int lengths) {
   const Tensor stats = tensors.At(0, "stats");
-  const Tensor logit_lengths = tensors.At(1, "logit_lengths").MustHaveShape({-1});
+  const Tensor logit_lengths = tensors.At(lengths, "logit_lengths").MustHaveShape({-1});
   const int64_t B = logit_lengths.shape[0];
-  const Tensor target_lengths = tensors.At(2, "target_lengths").MustHaveShape({B});
+  const Tensor target_lengths = tensors.At(lengths + 1, "target_lengths").MustHaveShape({B});
   const BatchShape shape = ShapeOf(stats, B, INT32_MAX);
   stats.MustHaveShape(stats.Leading(kStatsFloats));
   return {shape, stats.As<float>(), logit_lengths.As<int32_t>(), target_lengths.As<int32_t>()};
+}
+
+float* PerRow(const Tensor& rows, const Tensor& x, int64_t floats) {
+  return x.MustHaveShape(rows.Leading(floats)).As<float>();
 }
 
 void* Like(const Tensor& logits, const Tensor& out) {

@@ -31,9 +31,12 @@ Options RowOptionsOf(const Tensor& params, int64_t V);
 // The rows of packed (N, V) or padded (B, max_t, max_u1, V) tensors.
 BatchShape ShapeOf(const Tensor& rows, int64_t B, int64_t max_u);
 
-// Tensors 0 to 2 of an operator on stats: stats (packed or padded), logit_lengths, target_lengths.
-// Any number of labels is accepted.
-StatsBatch StatsBatchOf(const Tensors& tensors);
+// Tensor 0 of an operator on stats, packed or padded, and its logit_lengths and target_lengths, of
+// which the first is tensor `lengths`. Any number of labels is accepted.
+StatsBatch StatsBatchOf(const Tensors& tensors, int lengths);
+
+// The data of a float32 tensor with the leading shape of `rows` and `floats` values for each row.
+float* PerRow(const Tensor& rows, const Tensor& x, int64_t floats);
 
 // The data of an output with the size and dtype of the logits.
 void* Like(const Tensor& logits, const Tensor& out);

@@ -59,6 +59,11 @@ Shapes ForwardShapes(const Inputs& in) {
 Shapes LatticeShapes(const Inputs& in) {
   return {{in.Axis(1, 0)}, in.WithLastAxis(0, rnnt::kCoefficientsFloats)};
 }
+Shapes TdtShapes(const Inputs& in) {
+  return {{in.Axis(2, 0)}, in.WithLastAxis(0, rnnt::kCoefficientsFloats), in[1]};
+}
+Types ThreeFloats(const Types&) { return {kFloat32, kFloat32, kFloat32}; }
+
 // The shapes of frames, log_probs and path_log_prob.
 Shapes AlignShapes(const Inputs& in) { return {in[3], in[3], {in.Axis(1, 0)}}; }
 Types AlignTypes(const Types&) { return {kInt32, kFloat32, kFloat32}; }
@@ -96,4 +101,5 @@ RNNT_INFER_ONE(RnntBackward, LikeFirst, TypeOfFirst)
 RNNT_INFER_ONE(RnntRowStats, StatsShape, Float)
 RNNT_INFER_MANY(RnntLattice, LatticeShapes, TwoFloats)
 RNNT_INFER_ONE(RnntRowGrad, LikeFirst, TypeOfFirst)
+RNNT_INFER_MANY(RnntTdtLattice, TdtShapes, ThreeFloats)
 RNNT_INFER_MANY(RnntAlign, AlignShapes, AlignTypes)

@@ -35,25 +35,26 @@ void Place(const SampleLattice& lattice, int64_t* start) {
 
 }  // namespace
 
-LatticeMemory::LatticeMemory(const Batch& batch) : lattices_(batch.size()) {
-  int64_t size = 0, starts = 0;
+LatticeMemory::LatticeMemory(const Batch& batch, int64_t more_arrays) : lattices_(batch.size()) {
+  int64_t starts = 0;
   for (int64_t b = 0; b < batch.size(); ++b) {
     if (!batch[b].valid) continue;
     order_.push_back(b);
     cells_ += batch[b].cells();
-    size += SizeOf(batch[b]);
+    array_size_ += SizeOf(batch[b]);
     starts += batch[b].T + batch[b].U + 1;
   }
   std::stable_sort(order_.begin(), order_.end(),
                    [&](int64_t a, int64_t b) { return batch[a].cells() > batch[b].cells(); });
   starts_.resize(starts);
-  values_.reset(new double[4 * size]);
+  values_.reset(new double[(4 + more_arrays) * array_size_]);
 
   int64_t* start = starts_.data();
   double* values = values_.get();
   for (const int64_t b : order_) {
     const Sample& s = batch[b];
-    double *label = values + size, *alpha = label + size, *beta = alpha + size;
+    double *label = values + array_size_, *alpha = label + array_size_;
+    double* beta = alpha + array_size_;
     lattices_[b] = {s.T, s.U, start, values, label, alpha, beta, s.row_base, s.row_stride};
     Place(lattices_[b], start);
     start += s.T + s.U + 1;

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Division of lattices into tasks; the arcs in parallel.
+// Division of lattices into tasks.
 #include "lattice_tasks.h"
 
 #include <algorithm>
-#include <atomic>
-
-#include "level.h"
-#include "threads.h"
 
 namespace rnnt {
 namespace {
@@ -35,19 +31,6 @@ std::vector<Part> DivideFrames(const LatticeMemory& lattices) {
 
 std::vector<Part> DivideDiagonals(const LatticeMemory& lattices) {
   return Divide(lattices, [](const SampleLattice& lattice) { return lattice.diagonals(); });
-}
-
-std::vector<char> FillArcs(const LatticeMemory& lattices, Records<Stats> stats) {
-  const auto arcs = CurrentLevel().arcs;
-  const std::vector<Part> parts = DivideFrames(lattices);
-  std::vector<std::atomic<bool>> unusable(lattices.size());
-  ParallelFor(parts.size(), 4 * lattices.cells(), [&](int64_t i) {
-    const Part& part = parts[i];
-    if (!arcs(lattices[part.b], stats, part.begin, part.end)) unusable[part.b] = true;
-  });
-  std::vector<char> usable(unusable.size());
-  for (size_t b = 0; b < usable.size(); ++b) usable[b] = !unusable[b];
-  return usable;
 }
 
 }  // namespace rnnt

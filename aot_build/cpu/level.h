@@ -10,6 +10,7 @@
 #include "records.h"
 #include "rows.h"
 #include "sample_lattice.h"
+#include "tdt_lattice.h"
 
 namespace rnnt {
 
@@ -31,6 +32,14 @@ struct Level {
   // Coefficients of the cells on diagonals [begin, end).
   void (*coefficients)(const SampleLattice& lattice, double log_prob, float label_weight,
                        int64_t begin, int64_t end, Records<Coefficients> coefficients);
+
+  // The same with durations. tdt_durations fills those of frames [begin, end) beside the arcs.
+  bool (*tdt_durations)(const TdtLattice& lattice, const float* log_probs, float sigma,
+                        int64_t begin, int64_t end);
+  double (*tdt_alpha)(const TdtLattice& lattice);
+  double (*tdt_beta)(const TdtLattice& lattice);
+  void (*tdt_posteriors)(const TdtLattice& lattice, double log_prob, float label_weight,
+                         int64_t begin, int64_t end, const TdtPosteriors& out);
 
   // For the benchmark: a plain read, and a plain read with a streaming write.
   float (*read)(const void* x, int64_t bytes);

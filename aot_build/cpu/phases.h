@@ -22,6 +22,17 @@ void RowStats(const Batch& batch, Logits logits, const Options& options, Records
 void Lattice(const Batch& batch, Records<Stats> stats, const Options& options, float* loss,
              Records<Coefficients> coefficients);
 
+// The lattice with durations in place of phase 2.
+struct TdtInput {
+  Records<Stats> stats;
+  const float* duration_log_probs;  // (rows, D)
+  int64_t D;
+  const int32_t* durations;  // (D,), each at least 0
+  float sigma;               // subtracted from the log-prob of each arc
+};
+void LatticeOfTdt(const Batch& batch, const TdtInput& input, const Options& options, float* loss,
+                  const TdtPosteriors& posteriors);
+
 // The most probable path in place of phase 2. Outputs of shape (B, max_u) hold -1 and 0 behind a
 // sample's labels.
 struct Alignment {

@@ -22,6 +22,14 @@ struct SampleLattice {
   // The cells of diagonal d have low(d) <= u <= high(d).
   int64_t low(int64_t d) const { return d < T ? 0 : d - T + 1; }
   int64_t high(int64_t d) const { return d < U ? d : U; }
+
+  // visit(row) for each cell of diagonals [begin, end).
+  template <class Visit>
+  void ForEachRow(int64_t begin, int64_t end, const Visit &visit) const {
+    for (int64_t d = begin; d < end; ++d) {
+      for (int64_t u = low(d); u <= high(d); ++u) visit(row + (d - u) * row_stride + u);
+    }
+  }
 };
 
 }  // namespace rnnt

@@ -48,6 +48,12 @@ struct GenericIsa {
     return lanes;
   }
 
+  static D IotaDouble() {
+    D lanes;
+    for (int i = 0; i < kDoubles; ++i) lanes[i] = i;
+    return lanes;
+  }
+
   static F Fma(F a, F b, F c) { return a * b + c; }
   static D Fma(D a, D b, D c) { return a * b + c; }
 

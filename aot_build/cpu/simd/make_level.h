@@ -7,6 +7,7 @@
 #include "row_grad.h"
 #include "row_stats.h"
 #include "stream.h"
+#include "tdt_lattice.h"
 
 namespace rnnt {
 
@@ -21,6 +22,10 @@ constexpr Level MakeLevel(const char* name) {
           Beta<Isa>,
           Best<Isa>,
           CoefficientsOf<Isa>,
+          TdtDurations<Isa>,
+          TdtAlpha<Isa>,
+          TdtBeta<Isa>,
+          TdtPosteriorsOf<Isa>,
           Read<Isa>,
           Copy<Isa>};
 }
