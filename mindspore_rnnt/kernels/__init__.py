@@ -30,6 +30,7 @@ class Ops(NamedTuple):
     row_stats: Primitive
     lattice: Primitive
     row_grad: Primitive
+    tdt_lattice: Primitive
     align: Primitive
 
 
@@ -90,6 +91,7 @@ def _create_ops(device_target):
         row_stats=create("RnntRowStats", gradients.row_stats_bprop),
         lattice=create("RnntLattice", gradients.lattice_bprop),
         row_grad=create("RnntRowGrad", gradients.row_grad_bprop),
+        tdt_lattice=create("RnntTdtLattice", gradients.tdt_lattice_bprop),
         align=create("RnntAlign", gradients.align_bprop),
     )
 

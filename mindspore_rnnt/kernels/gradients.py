@@ -69,5 +69,11 @@ def row_grad_bprop(logits, row_labels, stats, coefficients, row_dloss, params, o
     refuse_double_backward("JoinerRNNTLoss")
 
 
+def tdt_lattice_bprop(
+    stats, duration_log_probs, logit_lengths, target_lengths, durations, params, out, dout
+):
+    refuse_double_backward("tdt_loss")
+
+
 def align_bprop(stats, logit_lengths, target_lengths, targets, params, out, dout):
     refuse_gradient("rnnt_align")

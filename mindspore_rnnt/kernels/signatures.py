@@ -57,6 +57,20 @@ _ALL = (
         (LOGITS, ROW_LABELS, STATS, COEFFICIENTS, ROW_DLOSS, PARAMS),
         (DLOGITS,),
     ),
+    # The lattice with durations (TDT).
+    Signature(
+        "RnntTdtLattice",
+        (
+            STATS,
+            Operand("duration_log_probs", FLOAT32),  # (.., D)
+            LOGIT_LENGTHS,
+            TARGET_LENGTHS,
+            Operand("durations", INT32),  # (D,), each at least 0
+            PARAMS,
+        ),
+        (LOSS, COEFFICIENTS, Operand("duration_posteriors", FLOAT32)),  # (.., D)
+        devices=("CPU",),
+    ),
     # The most probable path.
     Signature(
         "RnntAlign",

@@ -8,6 +8,7 @@ from .loss import rnnt_loss_reference
 from .posteriors import expected_frames_reference, rnnt_posteriors_reference
 from .pruned import prune_ranges_reference, rnnt_loss_pruned_reference
 from .simple import rnnt_loss_simple_reference
+from .tdt import tdt_loss_reference
 
 __all__ = [
     "expected_frames_reference",
@@ -18,4 +19,5 @@ __all__ = [
     "rnnt_loss_reference",
     "rnnt_loss_simple_reference",
     "rnnt_posteriors_reference",
+    "tdt_loss_reference",
 ]
