@@ -58,7 +58,7 @@ class BuildPackage(build_py):
         super().run()
         target = package / "_configs"
         target.mkdir(parents=True, exist_ok=True)
-        for config in (ROOT / "configs").glob("*.yaml"):
+        for config in (ROOT / "configs").iterdir():
             shutil.copy2(config, target)
 
 

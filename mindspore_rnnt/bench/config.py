@@ -4,7 +4,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from numbers import Real
 from pathlib import Path
+
+from ..tools.command import require_extra
+from ..tools.configs import config_path
+from .contenders import DTYPES, FORMS, MODES, PEERS
+
+_CHOICES = {"dtypes": DTYPES, "forms": FORMS, "modes": MODES, "peers": (*PEERS, "stream")}
+_AXES = "threads", "B", "T", "U", "V"
+_LEAST = {"threads": 1, "B": 1, "T": 1, "U": 0, "V": 2}  # V: a blank and a label
 
 
 @dataclass
@@ -31,16 +40,73 @@ class BenchConfig:
     profile: list[list[int]] = field(default_factory=list)  # sizes whose time is taken apart
 
     @classmethod
-    def load(cls, path: Path | None) -> BenchConfig:
-        if path is None:
+    def load(cls, name: Path | str | None) -> BenchConfig:
+        """Of a file, or of a name of configs/; ValueError if anything in it cannot be run."""
+        if name is None:
             return cls()
+        require_extra("bench", "yaml")
         import yaml
 
-        values = yaml.safe_load(path.read_text()) or {}
+        path = config_path(name)
+        try:
+            values = yaml.safe_load(path.read_text()) or {}
+        except yaml.YAMLError as error:
+            raise ValueError(f"{path} is no YAML: {' '.join(str(error).split())}") from None
+        if not isinstance(values, dict):
+            raise ValueError(f"{path} must hold keys and values, but holds {values!r}")
         unknown = set(values) - {f.name for f in fields(cls)}
         if unknown:
             raise ValueError(f"{path}: unknown keys {sorted(unknown)}")
         config = cls(**values)
         if config.lengths:
-            config.lengths = str(path.parent / config.lengths)
+            config.lengths = str(path.parent / str(config.lengths))
+        try:
+            config.check()
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
         return config
+
+    def check(self) -> None:
+        """ValueError that names the key, unless every value can be run."""
+        for key, choices in _CHOICES.items():
+            for value in _list(key, getattr(self, key)):
+                _expect(value in choices, key, f"a list of {', '.join(choices)}", value)
+        for key in ("sizes", "memory", "profile"):
+            for size in _list(key, getattr(self, key)):
+                _check_size(key, size)
+        _check_size("sweep_base", self.sweep_base)
+        _expect(isinstance(self.sweeps, dict), "sweeps", "lists of sizes by name", self.sweeps)
+        for axis, values in self.sweeps.items():
+            _expect(axis in _AXES, "sweeps", f"by name, of {', '.join(_AXES)}", axis)
+            for value in _list(f"sweeps of {axis}", values):
+                _check_int(f"sweeps of {axis}", value, _LEAST[axis])
+        for key, least in (("utterances", 1), ("vocabularies", _LEAST["V"])):
+            for value in _list(key, getattr(self, key)):
+                _check_int(key, value, least)
+        _check_int("threads", self.threads, 0)
+        number = isinstance(self.seconds, Real) and not isinstance(self.seconds, bool)
+        _expect(number and self.seconds > 0, "seconds", "a number above 0", self.seconds)
+        if self.utterances:
+            found = bool(self.lengths) and Path(self.lengths).is_file()
+            _expect(found, "lengths", "a file, as utterances are asked for", self.lengths)
+
+
+def _expect(good, key, expected, value):
+    if not good:
+        raise ValueError(f"{key} must be {expected}, but got {value!r}")
+
+
+def _list(key, value):
+    _expect(isinstance(value, list), key, "a list", value)
+    return value
+
+
+def _check_int(key, value, least):
+    good = isinstance(value, int) and not isinstance(value, bool) and value >= least
+    _expect(good, key, f"an int of at least {least}", value)
+
+
+def _check_size(key, size):
+    _expect(isinstance(size, list) and len(size) == 4, key, "[B, T, U, V]", size)
+    for axis, value in zip("BTUV", size):
+        _check_int(f"{axis} of {key}", value, _LEAST[axis])

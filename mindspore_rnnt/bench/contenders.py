@@ -16,6 +16,9 @@ from .. import native
 from .problems import Problem
 
 PEERS = ("torchaudio", "fast_rnnt")
+FORMS = ("two-op", "fused", "evaluation")  # of ours
+MODES = ("pynative", "jit")
+DTYPES = ("float32", "float16", "bfloat16")
 
 
 def available(peers: list[str]) -> list[str]:

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from .problems import Problem, uniform
 
-FORMS = ("two-op", "fused", "evaluation")
 MODES = ("pynative", "jit", "graph")
 
 

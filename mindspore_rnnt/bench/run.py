@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 import os
+import signal
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 
 from .config import BenchConfig
-from .contenders import available
-from .memory import FORMS, MODES, peak_bytes
+from .contenders import FORMS, available
+from .memory import MODES, peak_bytes
 from .problems import librispeech, uniform
 from .profile import profile
 from .report import Report
@@ -20,6 +21,13 @@ from .timing import measure
 
 def run(config: BenchConfig, output: Path) -> None:
     report = Report(output)
+    try:
+        _run(config, report)
+    finally:
+        print(f"results are in {output}" if report.rows or report.peaks else "no results")
+
+
+def _run(config, report):
     peers = available(config.peers)
     missing = sorted(set(config.peers) - set(peers))
     print(
@@ -55,7 +63,6 @@ def run(config: BenchConfig, output: Path) -> None:
             timings = _apart(measure, problem, [*ours, *peers], threads, config.seconds)
             report.add(axis, problem, threads, timings, value)
     report.plot()
-    print(f"results are in {output}")
 
 
 def _measure(report, config, section, problem, contenders):
@@ -72,8 +79,16 @@ def _apart(function, problem, *arguments):
     else:
         os.putenv("OMP_NUM_THREADS", threads)
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        # The child inherits the mask: Ctrl-C reaches the parent alone.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        future = pool.submit(function, problem, *arguments)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         try:
-            return pool.submit(function, problem, *arguments).result()
+            return future.result()
         except BrokenProcessPool:
             print(f"{problem.name} is left out: its process died, perhaps for want of memory")
             return {}
+        except KeyboardInterrupt:
+            for child in active_children():
+                child.kill()  # or its call would be waited for
+            raise

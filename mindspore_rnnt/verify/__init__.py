@@ -8,13 +8,18 @@ import argparse
 import traceback
 from pathlib import Path
 
+from ..requirements import check_requirements
+from ..tools.command import prepare_file
+
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser("python -m mindspore_rnnt verify", description=__doc__)
     parser.add_argument("--device", choices=("Ascend", "CPU"), default="Ascend")
-    parser.add_argument("--output", default="verify.md", help="the report")
+    parser.add_argument("--output", type=Path, default="verify.md", help="the report")
     parser.add_argument("--quick", action="store_true", help="small cases only")
     args = parser.parse_args(arguments)
+    check_requirements()
+    prepare_file(args.output)
 
     import mindspore as ms
 
@@ -26,33 +31,35 @@ def main(arguments: list[str] | None = None) -> int:
         )
         print("'python -m mindspore_rnnt doctor' says what is missing; --device CPU runs anywhere.")
         return 2
-    results, timings = run(args.device, args.quick)
     from .report import write_report
 
-    Path(args.output).write_text(write_report(args.device, args.quick, results, timings))
-    failed = sum(not result.passed for result in results)
-    print(f"{len(results) - failed} of {len(results)} checks passed; report in {args.output}")
+    results, timings, complete = [], [], False
+    try:
+        run(args.device, args.quick, results, timings)
+        complete = True
+    finally:  # Ctrl-C, too, leaves a report of what was done
+        report = write_report(args.device, args.quick, results, timings, complete)
+        args.output.write_text(report)
+        failed = sum(not result.passed for result in results)
+        print(f"{len(results) - failed} of {len(results)} checks passed; report in {args.output}")
     return int(failed > 0)
 
 
-def run(device: str, quick: bool):
-    """All checks and the benchmark on a device that is set. What breaks does not stop the rest."""
+def run(device: str, quick: bool, results: list, timings: list) -> None:
+    """All checks and the benchmark on a device that is set, each result added as it comes. What
+    breaks does not stop the rest."""
     from .benchmark import benchmark
     from .checks import CHECKS
 
-    results = []
     for check in CHECKS:
-        results += _guarded(check.__name__, check, device, quick)
-    timings = []
-    results += _guarded("benchmark", lambda *args: timings.extend(benchmark(*args)), device, quick)
-    return results, timings
+        _guarded(check.__name__, check, device, quick, results)
+    _guarded("benchmark", lambda *args: timings.extend(benchmark(*args)), device, quick, results)
 
 
-def _guarded(name, check, device, quick):
-    """The results of a check, and one more if it breaks off."""
+def _guarded(name, check, device, quick, results):
+    """Adds the results of a check, and one more if it breaks off."""
     from .checks import Result
 
-    results = []
     try:
         for result in check(device, quick) or ():
             print(" ".join(["ok  " if result.passed else "FAIL", *result[:2], result.detail]))
@@ -60,4 +67,3 @@ def _guarded(name, check, device, quick):
     except Exception as error:
         traceback.print_exc()
         results.append(Result(name, "broke off", False, f"{type(error).__name__}: {error}"))
-    return results

@@ -9,9 +9,11 @@ from ..ascend.status import ascend_status
 from ..requirements import mindspore_version
 
 
-def write_report(device, quick, results, timings) -> str:
+def write_report(device, quick, results, timings, complete=True) -> str:
     failed = [result for result in results if not result.passed]
     verdict = f"{len(failed)} of {len(results)} checks failed" if failed else "all checks passed"
+    if not complete:
+        verdict = f"stopped before the end; of {len(results)} checks {len(failed)} failed"
     return "\n".join(
         [
             f"# mindspore_rnnt verify on {device}: {verdict}",

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all commands share: a mistake of the user is one line and an exit code, and Ctrl-C ends a
+command in an orderly way."""
+
+import signal
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+from ..requirements import check_requirements
+
+INTERRUPTED = 130  # the exit code of a shell's command that SIGINT ended
+
+# The modules of each extra in pyproject.toml, beside MindSpore.
+_MODULES = {
+    "bench": {"yaml": "pyyaml", "matplotlib": "matplotlib"},
+    "demo": {
+        "yaml": "pyyaml",
+        "matplotlib": "matplotlib",
+        "espeakng_loader": "espeakng-loader",
+        "soundfile": "soundfile",
+        "scipy": "scipy",
+        "tqdm": "tqdm",
+    },
+}
+
+
+def run_command(name: str, work: Callable[[], int | None], debug: bool = False) -> int:
+    """The exit code of `work`; of an error, its first line goes to stderr, unless `debug`."""
+    with _interruptible():
+        try:
+            return work() or 0
+        except KeyboardInterrupt:
+            print(f"\n{name}: stopped by Ctrl-C", file=sys.stderr)
+            return INTERRUPTED
+        except (ImportError, MemoryError, OSError, RuntimeError, TypeError, ValueError) as error:
+            if debug:
+                raise
+            line = str(error).strip().splitlines() or [type(error).__name__]
+            print(f"{name}: {line[0]}", file=sys.stderr)
+            return 1
+
+
+def require_extra(extra: str, *modules: str) -> None:
+    """ImportError that names the extra if one of the modules (default: all of the extra's) or
+    MindSpore is missing. Nothing is imported."""
+    missing = [m for m in modules or _MODULES[extra] if find_spec(m) is None]
+    if missing:
+        packages = " ".join(_MODULES[extra][module] for module in missing)
+        raise ImportError(
+            f"{', '.join(missing)} of the extra '{extra}' must be installed: "
+            f"pip install '.[{extra}]' in the project's folder, or pip install {packages}"
+        )
+    check_requirements()
+
+
+def prepare_folder(folder: Path) -> Path:
+    """Makes the folder and writes into it, so that long work does not fail when it is done."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryFile(dir=folder):
+        return folder
+
+
+def prepare_file(file: Path) -> Path:
+    """The same for a file, whose content stays as it is."""
+    prepare_folder(file.parent)
+    existed = file.exists()
+    file.open("a").close()
+    if not existed:
+        file.unlink()
+    return file
+
+
+@contextmanager
+def _interruptible():
+    """Whenever MindSpore compiles, it replaces the handler of SIGINT by one that sends SIGTERM to
+    the process. A SIGTERM raises KeyboardInterrupt, too, while a command runs."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(number, frame):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
