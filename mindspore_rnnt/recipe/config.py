@@ -78,6 +78,9 @@ class AugmentConfig:
     pad_seconds: list[float] = field(default_factory=lambda: [0.0, 1.5])
     floor_dbfs: list[float] = field(default_factory=lambda: [-80.0, -40.0])
     floorless: float = 0.1
+    # Epochs over which all of this, gain and noise grow from nothing to what is set here: a network
+    # that hears everything at once learns to guess the grammar and stays there for long.
+    ramp_epochs: int = 4
     reverberant: float = 0.0  # shares of utterances in a room, over a radio, and clipped
     narrow: float = 0.0
     clipped: float = 0.0

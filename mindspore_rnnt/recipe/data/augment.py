@@ -8,6 +8,7 @@ generator: a run resumed in the middle of an epoch could not repeat them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -84,6 +85,20 @@ def pass_channel(
     if not any(config.gain_db):
         return audio
     return audio * gain(rng.uniform(*config.gain_db))
+
+
+def ramped(config: AugmentConfig, share: float) -> AugmentConfig:
+    """The settings of an epoch in which only a share of everything is done to the audio."""
+    if share == 1.0:
+        return config
+    return replace(
+        config,
+        gain_db=[share * value for value in config.gain_db],
+        pad_seconds=[share * value for value in config.pad_seconds],
+        reverberant=share * config.reverberant,
+        narrow=share * config.narrow,
+        clipped=share * config.clipped,
+    )
 
 
 def is_untouched(config: AugmentConfig) -> bool:

@@ -123,7 +123,7 @@ class BatchSource:
         self._samples = np.array([item.samples for item in utterances])
         slowest = np.full(len(utterances), min(config.augment.speeds))
         most = round(max(config.augment.pad_seconds) * self._rate)
-        usual = self._draw(np.random.default_rng(config.train.seed))
+        usual = self._draw(np.random.default_rng(config.train.seed), 1.0)
         self.shapes = padded_shapes(
             self._frames(slowest, usual.pads),
             config.data.buckets,
@@ -153,15 +153,20 @@ class BatchSource:
     def _plan(self, epoch: int) -> tuple[Draws, np.ndarray]:
         """What an epoch draws, and (steps, B * size) indices: like lengths together."""
         rng = np.random.default_rng([self._config.train.seed, epoch])
-        draws = self._draw(rng)
+        draws = self._draw(rng, self._share(epoch))
         kept = rng.permutation(len(self._utterances))
         kept = kept[: self.steps_per_epoch * self.batch_size * self._size]
         buckets = np.searchsorted(self.shapes, draws.frames[kept])
         kept = kept[np.argsort(buckets, kind="stable")]
         return draws, rng.permutation(kept.reshape(self.steps_per_epoch, -1))
 
-    def _draw(self, rng: np.random.Generator) -> Draws:
-        options, count = self._config.augment, len(self._utterances)
+    def _share(self, epoch: int) -> float:
+        """How much of the augmentation an epoch has."""
+        ramp = self._config.augment.ramp_epochs
+        return min(1.0, epoch / ramp) if ramp else 1.0
+
+    def _draw(self, rng: np.random.Generator, share: float) -> Draws:
+        options, count = augment.ramped(self._config.augment, share), len(self._utterances)
         speeds = rng.choice(options.speeds, count)
         pads = augment.draw_pads(count, options.pad_seconds, self._rate, rng)
         return Draws(speeds, pads, self._frames(speeds, pads))
@@ -240,12 +245,13 @@ class BatchSource:
         config, utterance = self._config, self._utterances[index]
         rng = np.random.default_rng([config.train.seed, epoch, int(index)])
         speed, pads = draws.speeds[index], draws.pads[index]
-        features = self._cache.get(utterance) if self._always_clean(speed) else None
+        share = self._share(epoch)
+        features = self._cache.get(utterance) if self._always_clean(speed, share) else None
         if features is None:
             clean = utterance.audio()
             if len(clean) != utterance.samples:
                 raise ValueError(f"{len(clean)} samples instead of {utterance.samples}")
-            audio = self._perturb(augment.change_speed(clean, speed), pads, rng)
+            audio = self._perturb(augment.change_speed(clean, speed), pads, share, rng)
             is_clean = audio is clean
             features = (
                 self._cache.features(utterance, clean) if is_clean else self._extractor(audio)
@@ -253,20 +259,19 @@ class BatchSource:
         return augment.spec_augment(self._cmvn(features), config.augment, rng)
 
     def _perturb(
-        self, speech: np.ndarray, pads: np.ndarray, rng: np.random.Generator
+        self, speech: np.ndarray, pads: np.ndarray, share: float, rng: np.random.Generator
     ) -> np.ndarray:
         """From a mouth to the recording: room, quiet around, noise of the plant, channel."""
-        options = self._config.augment
+        options = augment.ramped(self._config.augment, share)
         speech = audio = augment.enter_room(speech, options, self._rate, rng)
         if any(options.pad_seconds):
             audio = augment.surround(speech, pads, augment.floor_level(options, rng), rng)
-        audio = self._noise.maybe(audio, rng, power(speech))
+        audio = self._noise.maybe(audio, rng, power(speech), share)
         return augment.pass_channel(audio, options, self._rate, rng)
 
-    def _always_clean(self, speed: float) -> bool:
-        config = self._config
-        untouched = speed == 1.0 and augment.is_untouched(config.augment)
-        return untouched and config.noise.probability == 0.0
+    def _always_clean(self, speed: float, share: float) -> bool:
+        untouched = augment.is_untouched(augment.ramped(self._config.augment, share))
+        return speed == 1.0 and untouched and share * self._config.noise.probability == 0.0
 
 
 def heldout_batches(

@@ -40,11 +40,16 @@ class NoiseMaker:
         self._recordings = _recordings(config.folder, sample_rate, strict) if config.folder else ()
 
     def maybe(
-        self, audio: np.ndarray, rng: np.random.Generator, speech_power: float | None = None
+        self,
+        audio: np.ndarray,
+        rng: np.random.Generator,
+        speech_power: float | None = None,
+        share: float = 1.0,
     ) -> np.ndarray:
-        """For training: noise with the configured probability and a ratio from its range."""
+        """For training: noise with a share of the configured probability, at a ratio in range."""
         # Without noise nothing is drawn: features that come from a cache draw nothing here either.
-        if self._config.probability == 0.0 or rng.random() >= self._config.probability:
+        probability = share * self._config.probability
+        if probability == 0.0 or rng.random() >= probability:
             return audio
         return self.add(audio, rng.uniform(*self._config.snr_db), rng, speech_power)
 

@@ -20,6 +20,7 @@ OVERRIDES = [
     "augment.reverberant=0.3",
     "augment.narrow=0.3",
     "augment.clipped=0.3",
+    "augment.ramp_epochs=0",
     "augment.time_masks=1",
     "augment.frequency_masks=1",
     "decode.batch_size=4",
@@ -298,3 +299,21 @@ def test_some_utterances_are_spread_over_all():
     assert dataset.spread(range(10), 3) == range(0, 9, 3)
     assert list(dataset.spread([1, 2, 3], 3)) == list(dataset.spread([1, 2, 3], 99)) == [1, 2, 3]
     assert len(dataset.spread(range(1000), 300)) == 300
+
+
+def test_augmentation_grows_over_the_first_epochs():
+    ramp = [*OVERRIDES, "augment.speeds=[1.0]", "augment.pad_seconds=[1, 1]", "noise.probability=1"]
+    ramp += ["augment.ramp_epochs=2", "augment.time_masks=0", "augment.frequency_masks=0"]
+    settings = config.load(None, ramp)
+    source, _, _, cmvn = dataset.build(settings)
+    by_text = {item.text: item for item in source._utterances}
+    extractor = LogMel(settings.features)
+    for epoch, seconds in ((0, 0), (1, 1), (2, 2), (5, 2)):
+        batch = next(iter(source.epoch(epoch)))
+        for text, frames, features in zip(
+            *(batch[k] for k in ("texts", "frame_lengths", "features"))
+        ):
+            clean = extractor(by_text[text].audio())
+            assert abs(frames - len(clean) - 100 * seconds) <= 1
+            if epoch == 0:
+                assert np.array_equal(features[:frames], cmvn(clean)), "nothing is done to it"
