@@ -24,6 +24,7 @@ class DataConfig:
     # wav.scp + text, or AISHELL's own wav/train and wav/dev folders.
     train: str = ""
     heldout: str = ""
+    extra: str = ""  # a corpus to train beside the synthetic speech: manifest or folder
     grammar: str = "inspection.yaml"  # of speech and work orders; empty: a corpus without orders
     vocabulary: str = ""  # one character a line; empty: of the grammar or the training text
     strict: bool = False  # bad files are an error instead of a warning

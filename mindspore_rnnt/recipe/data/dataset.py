@@ -57,11 +57,14 @@ def load(config: Config) -> tuple[list[Utterance], list[Utterance], Vocabulary]:
     data = config.data
     if bool(data.train) != bool(data.heldout):
         raise ValueError("data.train and data.heldout must be given together")
+    if data.train and data.extra:
+        raise ValueError("data.extra is trained beside synthetic speech; leave out data.train")
     vocabulary = Vocabulary.load(data.vocabulary) if data.vocabulary else None
     if not data.train:
         vocabulary = vocabulary or Vocabulary(load_grammar(data.grammar).characters())
         others = speak_others(config, "train", data.train_others)
-        train = [*speak_train(config), *others, *silences(config)]
+        extra = load_corpus(data.extra, config, vocabulary) if data.extra else []
+        train = [*speak_train(config), *extra, *others, *silences(config)]
         return train, load_heldout(config, vocabulary), vocabulary
     train = load_corpus(data.train, config, vocabulary)
     vocabulary = vocabulary or Vocabulary.of_texts(item.text for item in train)

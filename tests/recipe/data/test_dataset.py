@@ -181,6 +181,8 @@ def test_negatives_are_trained_with_nothing_to_say(settings):
 def test_too_few_utterances_for_a_batch_say_so():
     with pytest.raises(ValueError, match="50 training utterances do not fill one batch of 64"):
         dataset.build(config.load(None, [*OVERRIDES, "train.batch_size=64"]))
+    with pytest.raises(ValueError, match="data.extra is trained beside synthetic speech"):
+        dataset.load(config.load(None, ["data.train=a", "data.heldout=b", "data.extra=c"]))
     with pytest.raises(ValueError, match="must be given together"):
         dataset.load(config.load(None, ["data.train=somewhere"]))
 
@@ -293,6 +295,16 @@ def test_a_file_with_a_nan_counts_for_nothing(on_disk, tmp_path):
         assert all(np.isfinite(batch["features"]).all() for batch in source.epoch(0))
     with pytest.raises(ValueError, match="1 of 9 utterances cannot be used"):
         dataset.build(config.load(None, [*on_disk, "data.strict=true"]))
+
+
+def test_recordings_can_be_trained_beside_synthetic_speech(on_disk, tmp_path):
+    extra = config.load(None, [*OVERRIDES, f"data.extra={tmp_path / 'train.jsonl'}"])
+    train, heldout, vocabulary = dataset.load(extra)
+    alone = dataset.load(config.load(None, OVERRIDES))
+    assert [item.text for item in heldout] == [item.text for item in alone[1]]
+    recorded = [item for item in train if item.path]
+    assert len(train) == len(alone[0]) + 9 and len(recorded) == 9
+    assert vocabulary.characters == alone[2].characters
 
 
 def test_some_utterances_are_spread_over_all():
