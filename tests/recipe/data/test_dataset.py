@@ -181,7 +181,7 @@ def test_negatives_are_trained_with_nothing_to_say(settings):
 def test_too_few_utterances_for_a_batch_say_so():
     with pytest.raises(ValueError, match="50 training utterances do not fill one batch of 64"):
         dataset.build(config.load(None, [*OVERRIDES, "train.batch_size=64"]))
-    with pytest.raises(ValueError, match="data.extra is trained beside synthetic speech"):
+    with pytest.raises(ValueError, match="extra is trained beside synthetic speech"):
         dataset.load(config.load(None, ["data.train=a", "data.heldout=b", "data.extra=c"]))
     with pytest.raises(ValueError, match="must be given together"):
         dataset.load(config.load(None, ["data.train=somewhere"]))
