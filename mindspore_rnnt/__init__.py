@@ -7,6 +7,7 @@ looked for when a name that needs it is used; see `kernels.prepare_import` for w
 
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 from .requirements import check_requirements
 
@@ -35,7 +36,7 @@ _WITHOUT_MINDSPORE = ("rows", "native")
 __all__ = [*_HOME, "__version__"]
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if _HOME[name] not in _WITHOUT_MINDSPORE:
@@ -45,5 +46,5 @@ def __getattr__(name):
     return value
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted([*globals(), *_HOME])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """rnnt_align: the most probable path, as time stamps and confidence of the labels."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from mindspore import Tensor, nn, ops
 
@@ -78,11 +78,13 @@ def rnnt_align(
         "rnnt_align", logits, targets, logit_lengths, target_lengths, options, validate, compiled
     )
     if compiled:
-        return _align(*batch, options)
+        return _align(*batch, options)  # type: ignore[return-value]
     return RnntAlignment(*in_given_precision(_align, *batch, options))
 
 
-def _align(logits, targets, logit_lengths, target_lengths, options):
+def _align(
+    logits: Tensor, targets: Tensor, logit_lengths: Tensor, target_lengths: Tensor, options: tuple
+) -> tuple[Tensor, Tensor, Tensor]:
     labels, _, fits = row_labels(logits, targets, logit_lengths, target_lengths)
     frames, log_probs, path = _PHASES(
         logits, labels, logit_lengths, target_lengths, targets, params_tensor(options, False)
@@ -96,11 +98,29 @@ def _align(logits, targets, logit_lengths, target_lengths, options):
 class _Phases(nn.Cell):
     """row_stats and the best path, without a gradient."""
 
-    def construct(self, logits, row_labels, logit_lengths, target_lengths, targets, params):
+    def construct(
+        self,
+        logits: Tensor,
+        row_labels: Tensor,
+        logit_lengths: Tensor,
+        target_lengths: Tensor,
+        targets: Tensor,
+        params: Tensor,
+    ) -> tuple[Tensor, Tensor, Tensor]:
         stats = get_ops().row_stats(logits, row_labels, params)
         return get_ops().align(stats, logit_lengths, target_lengths, targets, params)
 
-    def bprop(self, logits, row_labels, logit_lengths, target_lengths, targets, params, out, dout):
+    def bprop(
+        self,
+        logits: Tensor,
+        row_labels: Tensor,
+        logit_lengths: Tensor,
+        target_lengths: Tensor,
+        targets: Tensor,
+        params: Tensor,
+        out: Any,
+        dout: Any,
+    ) -> NoReturn:
         refuse_gradient("rnnt_align")
 
 

@@ -6,7 +6,9 @@ or class that the user called), the argument, what it must be and what came.
 """
 
 import math
+from collections.abc import Sequence
 from numbers import Integral, Real
+from typing import Any, NoReturn
 
 import numpy as np
 from mindspore import Tensor
@@ -19,7 +21,14 @@ INT_DTYPES = ("Int32", "Int64")
 REDUCTIONS = ("none", "mean", "sum")
 
 
-def check_options(caller, blank, clamp, fused_log_softmax, fastemit_lambda, zero_infinity):
+def check_options(
+    caller: str,
+    blank: int,
+    clamp: float,
+    fused_log_softmax: bool,
+    fastemit_lambda: float,
+    zero_infinity: bool,
+) -> None:
     """The options that travel in `params`."""
     if not isinstance(blank, Integral) or isinstance(blank, bool):
         refuse(caller, TypeError, "blank", "an int", type(blank).__name__)
@@ -33,25 +42,27 @@ def check_options(caller, blank, clamp, fused_log_softmax, fastemit_lambda, zero
     check_switches(caller, fused_log_softmax=fused_log_softmax, zero_infinity=zero_infinity)
 
 
-def check_switches(caller, **switches):
+def check_switches(caller: str, **switches: object) -> None:
     for name, value in switches.items():
         if not isinstance(value, bool):
             refuse(caller, TypeError, name, "a bool", type(value).__name__)
 
 
-def check_tensors(caller, logits, targets, logit_lengths, target_lengths):
+def check_tensors(
+    caller: str, logits: object, targets: object, logit_lengths: object, target_lengths: object
+) -> None:
     names = ("logits", "targets", "logit_lengths", "target_lengths")
     for name, value in zip(names, (logits, targets, logit_lengths, target_lengths)):
         if not isinstance(value, Tensor):
             refuse(caller, TypeError, name, "a Tensor", type(value).__name__)
 
 
-def check_reduction(caller, reduction):
+def check_reduction(caller: str, reduction: str) -> None:
     if reduction not in REDUCTIONS:
         refuse(caller, ValueError, "reduction", f"one of {list(REDUCTIONS)}", repr(reduction))
 
 
-def check_shapes(caller, dtypes, shapes, blank):
+def check_shapes(caller: str, dtypes: Sequence[Any], shapes: Sequence[Any], blank: int) -> None:
     """Dtypes, ranks and sizes of (logits, targets, logit_lengths, target_lengths).
 
     What is not known when a graph is compiled is None: a size, or a whole shape.
@@ -92,7 +103,13 @@ def check_shapes(caller, dtypes, shapes, blank):
         refuse(caller, ValueError, "blank", f"in [{-V}, {V}), as 'logits' has {V} classes", blank)
 
 
-def check_values(caller, logits_shape, targets, logit_lengths, target_lengths):
+def check_values(
+    caller: str,
+    logits_shape: Sequence[int],
+    targets: np.ndarray,
+    logit_lengths: np.ndarray,
+    target_lengths: np.ndarray,
+) -> None:
     """Lengths and labels as NumPy arrays: do they lie within the tensors?"""
     padded, V = len(logits_shape) == 4, logits_shape[-1]
     max_t = logits_shape[1] if padded else None
@@ -115,7 +132,9 @@ def check_values(caller, logits_shape, targets, logit_lengths, target_lengths):
     check_labels(caller, targets, target_lengths, V, "'logits'")
 
 
-def check_labels(caller, targets, target_lengths, V, V_from):
+def check_labels(
+    caller: str, targets: np.ndarray, target_lengths: np.ndarray, V: int, V_from: str
+) -> None:
     """Of NumPy arrays: is every label within a sample's length a class?"""
     used = np.arange(targets.shape[1]) < target_lengths[:, None]
     bad = np.argwhere(used & ((targets < 0) | (targets >= V)))
@@ -130,7 +149,9 @@ def check_labels(caller, targets, target_lengths, V, V_from):
         )
 
 
-def check_lengths(caller, name, lengths, least, most, most_from):
+def check_lengths(
+    caller: str, name: str, lengths: np.ndarray, least: int, most: int | None, most_from: str | None
+) -> None:
     """Of a NumPy array: at least `least`, and if `most` is no None, at most that."""
     bad = lengths < least
     if most is not None:
@@ -142,6 +163,6 @@ def check_lengths(caller, name, lengths, least, most, most_from):
         refuse(caller, ValueError, name, wanted + where, f"{lengths[b]} in sample {b}")
 
 
-def refuse(caller, error, name, expected, got):
+def refuse(caller: str, error: type[Exception], name: str, expected: str, got: object) -> NoReturn:
     forget_recorded_gradient()
     raise error(f"For '{caller}', the '{name}' must be {expected}, but got {got}.")

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """expected_frames: when the labels are emitted, over all paths."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import mindspore as ms
 from mindspore import Tensor, ops
 
@@ -63,7 +66,7 @@ def expected_frames(
     return in_given_precision(_moments, label, logit_lengths, target_lengths)
 
 
-def _moments(label, logit_lengths, target_lengths):
+def _moments(label: Tensor, logit_lengths: Tensor, target_lengths: Tensor) -> tuple[Tensor, Tensor]:
     packed = len(label.shape) == 1
     of_layout = _packed_moments if packed else _padded_moments
     mean, deviation = of_layout(label, logit_lengths, target_lengths)
@@ -71,7 +74,9 @@ def _moments(label, logit_lengths, target_lengths):
     return ops.where(is_label, mean, 0.0), ops.where(is_label, deviation, 0.0)
 
 
-def _padded_moments(label, logit_lengths, target_lengths):
+def _padded_moments(
+    label: Tensor, logit_lengths: Tensor, target_lengths: Tensor
+) -> tuple[Tensor, Tensor]:
     weights = label[:, :, :-1]
     t = ops.expand_dims(ops.range(0, label.shape[1], 1), 1).astype(ms.float32)
     total = weights.sum(axis=1)
@@ -80,7 +85,9 @@ def _padded_moments(label, logit_lengths, target_lengths):
     return mean, ops.sqrt((weights * spread * spread).sum(axis=1) / total)
 
 
-def _packed_moments(label, logit_lengths, target_lengths):
+def _packed_moments(
+    label: Tensor, logit_lengths: Tensor, target_lengths: Tensor
+) -> tuple[Tensor, Tensor]:
     N, B = label.shape[0], logit_lengths.shape[0]
     max_u1 = ops.minimum(ops.maximum(target_lengths.max(), 0) + 1, N)
     samples, steps, frames = packed_rows(N, logit_lengths, target_lengths)
@@ -96,7 +103,7 @@ def _packed_moments(label, logit_lengths, target_lengths):
 
 
 @ms.constexpr(check=False)
-def _check(dtypes, shapes):
+def _check(dtypes: Sequence[Any], shapes: Sequence[Any]) -> None:
     names = ("posteriors", "logit_lengths", "target_lengths")
     for name, dtype, shape in zip(names, dtypes, shapes):
         allowed = ("Float32",) if name == "posteriors" else INT_DTYPES

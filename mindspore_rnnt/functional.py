@@ -105,8 +105,16 @@ def rnnt_loss(
 
 
 def checked_loss(
-    caller, logits, targets, logit_lengths, target_lengths, options, reduction, fused_grad, validate
-):
+    caller: str,
+    logits: Tensor,
+    targets: Tensor,
+    logit_lengths: Tensor,
+    target_lengths: Tensor,
+    options: tuple,
+    reduction: str,
+    fused_grad: bool,
+    validate: bool,
+) -> Tensor:
     """What rnnt_loss and RNNTLoss share. `options` are what `check_options` takes; errors are those
     of the function or class named `caller`."""
     compiled = is_compiled(ops.clamp)
@@ -121,11 +129,11 @@ def checked_loss(
     return _pynative_loss(batch, reduction, fused_grad)
 
 
-def _pynative_loss(batch, reduction, fused_grad):
+def _pynative_loss(batch: tuple, reduction: str, fused_grad: bool) -> Tensor:
     """Launch and reduce. (A function within a function, because MindSpore's mixed precision copies
     the source of any other and loses the names of this module.)"""
 
-    def launch():
+    def launch() -> Tensor:
         losses = FusedLoss.apply(*batch) if fused_grad else get_ops().forward(*batch)[0]
         return reduce_losses(losses, reduction)
 
@@ -133,6 +141,6 @@ def _pynative_loss(batch, reduction, fused_grad):
 
 
 @ms.constexpr(check=False)
-def _check_call(reduction, fused_grad, validate):
+def _check_call(reduction: str, fused_grad: bool, validate: bool) -> None:
     check_reduction("rnnt_loss", reduction)
     check_switches("rnnt_loss", fused_grad=fused_grad, validate=validate)

@@ -2,7 +2,9 @@
 """What a loss does around its operators, in PyNative mode and in graphs: check its arguments, pack
 its options, reduce."""
 
+from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 import mindspore as ms
 from mindspore import Tensor, ops
@@ -15,8 +17,15 @@ prepare_import()
 
 
 def checked_batch(
-    caller, logits, targets, logit_lengths, target_lengths, options, validate, compiled
-):
+    caller: str,
+    logits: Tensor,
+    targets: Tensor,
+    logit_lengths: Tensor,
+    target_lengths: Tensor,
+    options: tuple,
+    validate: bool,
+    compiled: bool,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The batch of the function `caller`, with int32 in place of int64; `options` are what
     `check_options` takes. Values are looked at only where they are known: not in a graph."""
     if not compiled:
@@ -39,14 +48,14 @@ def checked_batch(
     return logits, as_int32(targets), as_int32(logit_lengths), as_int32(target_lengths)
 
 
-def as_int32(x):
+def as_int32(x: Tensor) -> Tensor:
     """An int64 that does not fit becomes an int32 that no kernel accepts, never a valid one."""
     if x.dtype == ms.int64:
         return ops.clamp(x, -(2**31), 2**31 - 1).astype(ms.int32)
     return x
 
 
-def reduce_losses(losses, reduction):
+def reduce_losses(losses: Tensor, reduction: str) -> Tensor:
     """(B,) -> (B,) or a scalar. `mean` is over the batch, whatever the lengths."""
     if reduction == "mean":
         return losses.mean()
@@ -55,7 +64,7 @@ def reduce_losses(losses, reduction):
     return losses
 
 
-def at_least_zero(losses, labels, blank):
+def at_least_zero(losses: Tensor, labels: Tensor, blank: int) -> Tensor:
     """Paths exclude each other, so their probabilities add up to 1 at most, and what is beyond is
     rounding: unless a label is the blank, when two paths may be the same arcs. `labels` are of
     steps, (B, max_U1), and `blank` counts from the front."""
@@ -67,26 +76,28 @@ def at_least_zero(losses, labels, blank):
 
 
 @ms.constexpr(check=False)
-def is_compiled(any_function):
+def is_compiled(any_function: Any) -> bool:
     """True in a graph (jit by ast or bytecode, GRAPH_MODE), False when Python runs or is traced.
     A graph has no constant for a function, so there it comes as None."""
     return any_function is None
 
 
 @ms.constexpr(check=False)
-def params_tensor(options, *others):
+def params_tensor(options: tuple, *others: Any) -> Tensor:
     """The `params` of the operators; `options` as in `check_options`, then MAY_THROW, and what
     else `pack_params` takes."""
     return _cached_params(*options, *others)
 
 
 @lru_cache
-def _cached_params(*options):
+def _cached_params(*options: Any) -> Tensor:
     return Tensor(pack_params(*options))
 
 
 @ms.constexpr(check=False)
-def _check_call(caller, dtypes, shapes, options, validate):
+def _check_call(
+    caller: str, dtypes: Sequence[Any], shapes: Sequence[Any], options: tuple, validate: bool
+) -> None:
     check_options(caller, *options)
     check_switches(caller, validate=validate)
     check_shapes(caller, dtypes, shapes, options[0])

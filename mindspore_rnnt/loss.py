@@ -84,7 +84,7 @@ class RNNTLoss(nn.LossBase):
         zero_infinity: bool = False,
         fused_grad: bool = True,
         validate: bool = True,
-    ):
+    ) -> None:
         super().__init__(reduction)
         self.reduction = reduction
         self.options = (blank, clamp, fused_log_softmax, fastemit_lambda, zero_infinity)

@@ -5,6 +5,8 @@ The lengths' values fix the shapes, so both run in PyNative mode only. Training 
 its logits packed, see `packed_indices` and `PackedJoiner`.
 """
 
+from typing import Any
+
 import mindspore as ms
 import numpy as np
 from mindspore import Tensor, ops
@@ -108,23 +110,23 @@ def unpack_logits(
     return padded.astype(packed.dtype)
 
 
-def _check_tensor(function, name, value):
+def _check_tensor(function: str, name: str, value: object) -> None:
     if not isinstance(value, Tensor):
         raise TypeError(
             f"For '{function}', the '{name}' must be a Tensor, but got {type(value).__name__}."
         )
 
 
-def _host(lengths):
+def _host(lengths: Any) -> np.ndarray:
     return lengths.asnumpy() if isinstance(lengths, Tensor) else np.asarray(lengths)
 
 
-def _gatherable(x):
+def _gatherable(x: Tensor) -> Tensor:
     """MindSpore has hardly an operator for bfloat16 on CPU. The way through float32 is exact."""
     if x.dtype == ms.bfloat16 and ms.get_context("device_target") == "CPU":
         return x.astype(ms.float32)
     return x
 
 
-def _index(rows):
+def _index(rows: np.ndarray) -> Tensor:
     return Tensor(rows, ms.int64 if len(rows) and rows.max() >= 2**31 else ms.int32)

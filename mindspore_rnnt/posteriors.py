@@ -2,7 +2,7 @@
 """rnnt_posteriors: how probable each arc of the lattice is, given the targets."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from mindspore import Tensor, nn, ops
 
@@ -77,11 +77,13 @@ def rnnt_posteriors(
     inputs = (logits, targets, logit_lengths, target_lengths)
     batch = checked_batch("rnnt_posteriors", *inputs, options, validate, compiled)
     if compiled:
-        return _posteriors(*batch, options)
+        return _posteriors(*batch, options)  # type: ignore[return-value]
     return RnntPosteriors(*in_given_precision(_posteriors, *batch, options))
 
 
-def _posteriors(logits, targets, logit_lengths, target_lengths, options):
+def _posteriors(
+    logits: Tensor, targets: Tensor, logit_lengths: Tensor, target_lengths: Tensor, options: tuple
+) -> tuple[Tensor, Tensor, Tensor]:
     of_rows, labels, fits = row_labels(logits, targets, logit_lengths, target_lengths)
     loss, of_blank, of_label = _PHASES(
         logits, of_rows, logit_lengths, target_lengths, params_tensor(options, False)
@@ -95,12 +97,28 @@ def _posteriors(logits, targets, logit_lengths, target_lengths, options):
 class _Phases(nn.Cell):
     """row_stats and lattice, without a gradient."""
 
-    def construct(self, logits, row_labels, logit_lengths, target_lengths, params):
+    def construct(
+        self,
+        logits: Tensor,
+        row_labels: Tensor,
+        logit_lengths: Tensor,
+        target_lengths: Tensor,
+        params: Tensor,
+    ) -> tuple[Tensor, Tensor, Tensor]:
         stats = get_ops().row_stats(logits, row_labels, params)
         loss, coefficients = get_ops().lattice(stats, logit_lengths, target_lengths, params)
         return loss, coefficients[..., 1], coefficients[..., 2]
 
-    def bprop(self, logits, row_labels, logit_lengths, target_lengths, params, out, dout):
+    def bprop(
+        self,
+        logits: Tensor,
+        row_labels: Tensor,
+        logit_lengths: Tensor,
+        target_lengths: Tensor,
+        params: Tensor,
+        out: Any,
+        dout: Any,
+    ) -> NoReturn:
         refuse_gradient("rnnt_posteriors")
 
 

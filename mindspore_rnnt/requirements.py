@@ -8,7 +8,7 @@ MINDSPORE = "2.7"
 NUMPY_BELOW = "2"
 
 
-def check_requirements():
+def check_requirements() -> None:
     """Raise ImportError, with the command that helps, unless MindSpore and NumPy fit."""
     numpy = version("numpy")
     if _release(numpy) >= _release(NUMPY_BELOW):
@@ -35,7 +35,7 @@ def mindspore_version() -> str | None:
     return None
 
 
-def _release(text):
+def _release(text: str) -> tuple[int, ...]:
     """'2.7.1.post1' -> (2, 7, 1)"""
     numbers = []
     for part in text.split("."):

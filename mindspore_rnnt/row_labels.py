@@ -7,12 +7,14 @@ where padded logits have no cell: no operator reads such a row.
 """
 
 import mindspore as ms
-from mindspore import ops
+from mindspore import Tensor, ops
 
 NO_LABEL_ARC, NO_CELL = -1, -2
 
 
-def row_labels(logits, targets, logit_lengths, target_lengths):
+def row_labels(
+    logits: Tensor, targets: Tensor, logit_lengths: Tensor, target_lengths: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
     """Labels in the layout of the logits' cells, (N,) or (B, max_T, max_U1); then what
     `step_labels` returns, which they are made of."""
     packed = len(logits.shape) == 2
@@ -26,7 +28,9 @@ def row_labels(logits, targets, logit_lengths, target_lengths):
     return ops.where(is_cell, ops.expand_dims(labels, 1), NO_CELL), labels, fits
 
 
-def step_labels(targets, target_lengths, V, max_u1):
+def step_labels(
+    targets: Tensor, target_lengths: Tensor, V: int, max_u1: int
+) -> tuple[Tensor, Tensor]:
     """The label that may follow each step, (B, max_u1), NO_LABEL_ARC where none may; and whether
     all labels of a sample are classes, (B,). A label that is none has no arc."""
     B, max_u = targets.shape
@@ -39,14 +43,16 @@ def step_labels(targets, target_lengths, V, max_u1):
     return ops.where(ops.logical_and(used, is_class), labels, NO_LABEL_ARC), fits
 
 
-def padded_cells(max_t, max_u1, logit_lengths, target_lengths):
+def padded_cells(max_t: int, max_u1: int, logit_lengths: Tensor, target_lengths: Tensor) -> Tensor:
     """Whether (b, t, u) is a cell, (B, max_T, max_U1)."""
     frames = ops.range(0, max_t, 1) < ops.expand_dims(logit_lengths, 1)
     steps = ops.range(0, max_u1, 1) <= ops.expand_dims(target_lengths, 1)
     return ops.logical_and(ops.expand_dims(frames, 2), ops.expand_dims(steps, 1))
 
 
-def packed_rows(N, logit_lengths, target_lengths):
+def packed_rows(
+    N: int, logit_lengths: Tensor, target_lengths: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
     """Sample b, step u and frame t of each of N packed rows, (N,) int32 each. Lengths that do not
     add up to N give some cell, in a sample of the batch."""
     U1 = ops.maximum(target_lengths, 0).astype(ms.int64) + 1

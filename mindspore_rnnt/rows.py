@@ -8,10 +8,14 @@ row(t, u) = row_base[b] + t * U1 + u.
 from numbers import Integral
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 
 def packed_indices(
-    logit_lengths, target_lengths, max_t: int | None = None, max_u: int | None = None
+    logit_lengths: ArrayLike,
+    target_lengths: ArrayLike,
+    max_t: int | None = None,
+    max_u: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """From every packed row to the encoder frame and to the predictor step that make it.
 
@@ -41,7 +45,9 @@ def packed_indices(
     return (b * max_t + t).astype(np.int32), (b * (max_u + 1) + u).astype(np.int32)
 
 
-def padded_rows(caller: str, logit_lengths, target_lengths, max_t: int, max_u1: int) -> np.ndarray:
+def padded_rows(
+    caller: str, logit_lengths: ArrayLike, target_lengths: ArrayLike, max_t: int, max_u1: int
+) -> np.ndarray:
     """From every packed row to its row of the padded logits seen as (B * max_t * max_u1, V).
 
     Errors are those of the function named `caller`.
@@ -55,7 +61,9 @@ def row_count(logit_lengths: np.ndarray, target_lengths: np.ndarray) -> int:
     return int(np.sum(logit_lengths.astype(np.int64) * (target_lengths.astype(np.int64) + 1)))
 
 
-def checked_lengths(caller: str, logit_lengths, target_lengths) -> tuple[np.ndarray, np.ndarray]:
+def checked_lengths(
+    caller: str, logit_lengths: ArrayLike, target_lengths: ArrayLike
+) -> tuple[np.ndarray, np.ndarray]:
     """Both as int64, (B,)."""
     T = _lengths(caller, "logit_lengths", logit_lengths, 1)
     U = _lengths(caller, "target_lengths", target_lengths, 0)
@@ -67,7 +75,13 @@ def checked_lengths(caller: str, logit_lengths, target_lengths) -> tuple[np.ndar
     return T, U
 
 
-def _cells(caller, logit_lengths, target_lengths, max_t, max_u):
+def _cells(
+    caller: str,
+    logit_lengths: ArrayLike,
+    target_lengths: ArrayLike,
+    max_t: int | None,
+    max_u: int | None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, int, int]:
     """b, t, u of every packed row, and the padded sizes."""
     T, U = checked_lengths(caller, logit_lengths, target_lengths)
     max_t = _size(caller, "max_t", max_t, "logit_lengths", T)
@@ -79,7 +93,7 @@ def _cells(caller, logit_lengths, target_lengths, max_t, max_u):
     return b, t, u, max_t, max_u
 
 
-def _lengths(caller, name, lengths, least):
+def _lengths(caller: str, name: str, lengths: ArrayLike, least: int) -> np.ndarray:
     lengths = np.asarray(lengths)
     if lengths.ndim != 1 or not len(lengths):
         raise ValueError(
@@ -98,7 +112,7 @@ def _lengths(caller, name, lengths, least):
     return lengths
 
 
-def _size(caller, name, size, lengths_name, lengths):
+def _size(caller: str, name: str, size: int | None, lengths_name: str, lengths: np.ndarray) -> int:
     longest = int(lengths.max())
     if size is None:
         return longest

@@ -32,13 +32,13 @@ def ascend_status() -> list[Finding]:
     ]
 
 
-def _npu_status():
+def _npu_status() -> Finding:
     devices = sorted(path.name for path in Path("/dev").glob("davinci[0-9]*"))
     remedy = "" if devices else "install the driver of the card"
     return Finding("NPU", ", ".join(devices) or "none", remedy)
 
 
-def _cann_status():
+def _cann_status() -> Finding:
     cann = find_cann()
     if cann is None:
         return Finding("CANN", "none", f"install the toolkit (sought in {where_cann_was_sought()})")
@@ -49,23 +49,23 @@ def _cann_status():
     return Finding("CANN", value, "; ".join(faults))
 
 
-def _compiler_status():
+def _compiler_status() -> Finding:
     compiler = shutil.which("g++")
     remedy = "" if compiler else "MindSpore compiles a callback per operator on Ascend: install g++"
     return Finding("host compiler", compiler or "none", remedy)
 
 
-def _plugin_status():
+def _plugin_status() -> Finding:
     """MindSpore's Ascend half, without importing MindSpore."""
     spec = find_spec("mindspore")
-    folders = spec.submodule_search_locations if spec else []
+    folders = (spec.submodule_search_locations if spec else None) or []
     plugins = [p for f in folders for p in Path(f).glob("lib/plugin/libmindspore_ascend.so*")]
     plugin = plugins[0] if plugins else None
     remedy = "" if plugin else f"install a MindSpore with Ascend support into {sys.prefix}"
     return Finding("MindSpore plugin", plugin.name if plugin else "none", remedy)
 
 
-def _package_status():
+def _package_status() -> Finding:
     found = find_package()
     if found is None:
         return Finding("operator package", "not built", f"run '{BUILD_COMMAND}' in a source tree")

@@ -71,7 +71,7 @@ def where_cann_was_sought() -> str:
     return f"${', $'.join(_VARIABLES)} and {', '.join(_USUAL_PLACES)}"
 
 
-def _describe(path, chosen_by):
+def _describe(path: Path, chosen_by: str) -> Cann:
     info = path / "compiler" / "version.info"
     text = info.read_text(errors="replace") if info.is_file() else ""
     version = re.search(r"^[ \t]*Version[ \t]*=[ \t]*(\S+)", text, re.MULTILINE)

@@ -2,10 +2,13 @@
 """What JoinerRNNTLoss refuses, and how many rows a memory budget holds."""
 
 import re
+from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import mindspore as ms
 import numpy as np
+from mindspore import Tensor
 
 from ..checks import INT_DTYPES, LOGITS_DTYPES, check_labels, check_lengths, refuse
 from ..rows import packed_indices
@@ -32,7 +35,9 @@ _UNITS = {
 }
 
 
-def check_tensors(dtypes, shapes, encoder_dim, predictor_dim):
+def check_tensors(
+    dtypes: Sequence[Any], shapes: Sequence[Any], encoder_dim: int, predictor_dim: int
+) -> None:
     """Dtypes and shapes, in the order of `_DIMS`. In `shapes`, None or -1 is a size and (-2,) a
     rank that is unknown when a graph is compiled."""
     sizes = {"De": encoder_dim, "Dp": predictor_dim}
@@ -56,7 +61,7 @@ def check_tensors(dtypes, shapes, encoder_dim, predictor_dim):
                 sizes["max_U"] = size - 1
 
 
-def choose_step_rows(caller, step_rows, label_rows):
+def choose_step_rows(caller: str, step_rows: Tensor | None, label_rows: Tensor | None) -> Tensor:
     """`step_rows`, or what came under its earlier name. Also runs in a compiled graph."""
     if (step_rows is None) == (label_rows is None):
         refuse_step_rows(caller, step_rows is None)
@@ -64,12 +69,20 @@ def choose_step_rows(caller, step_rows, label_rows):
 
 
 @ms.constexpr(check=False)
-def refuse_step_rows(caller, missing):
+def refuse_step_rows(caller: str, missing: bool) -> None:
     got = "none" if missing else "both 'step_rows' and 'label_rows', its earlier name"
     refuse(caller, TypeError, "step_rows", "a Tensor", got)
 
 
-def check_batch(max_t, V, targets, logit_lengths, target_lengths, frame_rows, step_rows):
+def check_batch(
+    max_t: int,
+    V: int,
+    targets: np.ndarray,
+    logit_lengths: np.ndarray,
+    target_lengths: np.ndarray,
+    frame_rows: np.ndarray,
+    step_rows: np.ndarray,
+) -> None:
     """The values, as NumPy arrays: lengths, rows and labels."""
     max_u = targets.shape[1]
     check_lengths(_CALLER, "logit_lengths", logit_lengths, 1, max_t, "encoder_out")
@@ -89,17 +102,17 @@ def check_batch(max_t, V, targets, logit_lengths, target_lengths, frame_rows, st
     check_labels(_CALLER, targets, target_lengths, V, "the joiner")
 
 
-def check_blank(blank, V):
+def check_blank(blank: int, V: int) -> None:
     if not -V <= blank < V:
         _refuse(ValueError, "blank", f"in [{-V}, {V}), as the joiner has {V} classes", blank)
 
 
-def check_joiner(joiner, joiner_type):
+def check_joiner(joiner: object, joiner_type: type) -> None:
     if not isinstance(joiner, joiner_type):
         _refuse(TypeError, "joiner", f"a {joiner_type.__name__}", type(joiner).__name__)
 
 
-def rows_within(memory_budget, V, J):
+def rows_within(memory_budget: str | int, V: int, J: int) -> int:
     """How many rows may be in flight, in float32: each has logits and their gradient, V values, and
     eight vectors of J: the two that are added, their sum, hidden, its gradient, the way to it."""
     row_bytes = 4 * (2 * V + 8 * J)
@@ -110,7 +123,7 @@ def rows_within(memory_budget, V, J):
     return rows
 
 
-def _bytes(memory_budget):
+def _bytes(memory_budget: str | int) -> int:
     if isinstance(memory_budget, int) and not isinstance(memory_budget, bool):
         return memory_budget
     if not isinstance(memory_budget, str):

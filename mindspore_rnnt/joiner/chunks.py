@@ -8,8 +8,11 @@
 Kept logits would cost N * V values and save one product of four, the second hidden -> logits.
 """
 
+from collections.abc import Callable
+from typing import Any, NoReturn
+
 import mindspore as ms
-from mindspore import nn, ops
+from mindspore import Tensor, nn, ops
 
 from ..kernels import prepare_ops
 from ..kernels.gradients import refuse_double_backward
@@ -33,7 +36,7 @@ class _Chunks(nn.Cell):
     number of rows, and they hold no branch, which a loop in a compiled `bprop` cannot have.
     """
 
-    def __init__(self, chunk_rows: int, activation: nn.Cell, options: tuple):
+    def __init__(self, chunk_rows: int, activation: nn.Cell, options: tuple) -> None:
         super().__init__()
         self.chunk_rows = chunk_rows
         self.activation = activation
@@ -44,11 +47,11 @@ class _Chunks(nn.Cell):
         self.matmul_nt = ops.MatMul(transpose_b=True)
         self.matmul_tn = ops.MatMul(transpose_a=True)
 
-    def add_flags(self, **flags):
+    def add_flags(self, **flags: Any) -> nn.Cell:
         """`to_float` would cast every input and operator; the projections' own dtype decides."""
         return super().add_flags(**{k: v for k, v in flags.items() if k not in _PRECISIONS})
 
-    def chunks(self, frame_rows):
+    def chunks(self, frame_rows: Tensor) -> tuple:
         """All rows N, rows of a chunk n, their offsets in the chunk, and the first row of all.
 
         Chunks are equal, of `chunk_rows` at most. The last one is moved forward to end at N: less
@@ -60,10 +63,10 @@ class _Chunks(nn.Cell):
         zero, one = ms.Tensor(0, ms.int32), ms.Tensor(1, ms.int32)
         return N, n, self.range(zero, ops.scalar_to_tensor(n, ms.int32), one), zero
 
-    def hidden(self, frames, steps, frame, step):
+    def hidden(self, frames: Tensor, steps: Tensor, frame: Tensor, step: Tensor) -> Tensor:
         return self.activation(ops.gather(frames, frame, 0) + ops.gather(steps, step, 0))
 
-    def params(self):
+    def params(self) -> Tensor:
         return params_tensor(self.options, not is_compiled(ops.gather))
 
 
@@ -73,7 +76,9 @@ class ChunkedPhases(_Chunks):
     The blank of `options` counts from the front.
     """
 
-    def __init__(self, chunk_rows: int, activation: nn.Cell, activation_grad, options: tuple):
+    def __init__(
+        self, chunk_rows: int, activation: nn.Cell, activation_grad: Callable, options: tuple
+    ) -> None:
         super().__init__(chunk_rows, activation, options)
         self.row_stats, self.lattice = prepare_ops().row_stats, prepare_ops().lattice
         self.gradients = _ChunkedGradients(chunk_rows, activation, activation_grad, options)
@@ -81,15 +86,15 @@ class ChunkedPhases(_Chunks):
 
     def construct(
         self,
-        frames,
-        steps,
-        weight,
-        step_labels,
-        frame_rows,
-        step_rows,
-        logit_lengths,
-        target_lengths,
-    ):
+        frames: Tensor,
+        steps: Tensor,
+        weight: Tensor,
+        step_labels: Tensor,
+        frame_rows: Tensor,
+        step_rows: Tensor,
+        logit_lengths: Tensor,
+        target_lengths: Tensor,
+    ) -> tuple[Tensor, Tensor, Tensor]:
         N, n, offsets, start = self.chunks(frame_rows)
         stats = ops.zeros((N, 4), ms.float32)
         while start < N:
@@ -103,7 +108,7 @@ class ChunkedPhases(_Chunks):
         loss, coefficients = self.lattice(stats, *lengths, self.params())
         return self.at_least_zero(loss, step_labels), stats, coefficients
 
-    def at_least_zero(self, loss, step_labels):
+    def at_least_zero(self, loss: Tensor, step_labels: Tensor) -> Tensor:
         """Probabilities of paths that exclude each other, as they do unless a label is the blank: a
         sum beyond 1 is rounding. The lattice sees no labels, and in this Cell the bound stops no
         gradient, which is `bprop`."""
@@ -112,24 +117,32 @@ class ChunkedPhases(_Chunks):
         no_blank = (step_labels.reshape((loss.shape[0], -1)) != self.blank).all(axis=1)
         return ops.select(ops.logical_and(no_blank, loss < 0), self.zeros_like(loss), loss)
 
-    def stats_of(self, frames, steps, weight, frame, step, labels):
+    def stats_of(
+        self,
+        frames: Tensor,
+        steps: Tensor,
+        weight: Tensor,
+        frame: Tensor,
+        step: Tensor,
+        labels: Tensor,
+    ) -> Tensor:
         hidden = self.hidden(frames, steps, frame, step)
         logits = self.matmul_nt(hidden, weight.astype(hidden.dtype))
         return self.row_stats(logits, labels, self.params())
 
     def bprop(
         self,
-        frames,
-        steps,
-        weight,
-        step_labels,
-        frame_rows,
-        step_rows,
-        logit_lengths,
-        target_lengths,
-        out,
-        dout,
-    ):
+        frames: Tensor,
+        steps: Tensor,
+        weight: Tensor,
+        step_labels: Tensor,
+        frame_rows: Tensor,
+        step_rows: Tensor,
+        logit_lengths: Tensor,
+        target_lengths: Tensor,
+        out: Any,
+        dout: Any,
+    ) -> tuple[Tensor, ...]:
         refuse_recorded_bprop(ops.gather)
         inputs = frames, steps, weight, step_labels, frame_rows, step_rows
         return (
@@ -145,23 +158,25 @@ class ChunkedPhases(_Chunks):
 class _ChunkedGradients(_Chunks):
     """-> gradients of frames, steps and weight, summed in float32."""
 
-    def __init__(self, chunk_rows: int, activation: nn.Cell, activation_grad, options: tuple):
+    def __init__(
+        self, chunk_rows: int, activation: nn.Cell, activation_grad: Callable, options: tuple
+    ) -> None:
         super().__init__(chunk_rows, activation, options)
         self.row_grad = prepare_ops().row_grad
         self.activation_grad = activation_grad
 
     def construct(
         self,
-        frames,
-        steps,
-        weight,
-        step_labels,
-        frame_rows,
-        step_rows,
-        stats,
-        coefficients,
-        dloss,
-    ):
+        frames: Tensor,
+        steps: Tensor,
+        weight: Tensor,
+        step_labels: Tensor,
+        frame_rows: Tensor,
+        step_rows: Tensor,
+        stats: Tensor,
+        coefficients: Tensor,
+        dloss: Tensor,
+    ) -> tuple[Tensor, Tensor, Tensor]:
         step_dloss = _per_step(dloss, steps)
         dframes = ops.zeros(frames.shape, ms.float32)
         dsteps = ops.zeros(steps.shape, ms.float32)
@@ -189,7 +204,15 @@ class _ChunkedGradients(_Chunks):
             dweight.astype(weight.dtype),
         )
 
-    def gradients_of(self, frames, steps, weight, frame, step, of_rows):
+    def gradients_of(
+        self,
+        frames: Tensor,
+        steps: Tensor,
+        weight: Tensor,
+        frame: Tensor,
+        step: Tensor,
+        of_rows: tuple[Tensor, ...],
+    ) -> tuple[Tensor, Tensor]:
         """Gradients of a chunk: of frames + steps for each row (n, J), and of weight."""
         hidden = self.hidden(frames, steps, frame, step)
         weight = weight.astype(hidden.dtype)
@@ -201,22 +224,22 @@ class _ChunkedGradients(_Chunks):
 
     def bprop(
         self,
-        frames,
-        steps,
-        weight,
-        step_labels,
-        frame_rows,
-        step_rows,
-        stats,
-        coefficients,
-        dloss,
-        out,
-        dout,
-    ):
+        frames: Tensor,
+        steps: Tensor,
+        weight: Tensor,
+        step_labels: Tensor,
+        frame_rows: Tensor,
+        step_rows: Tensor,
+        stats: Tensor,
+        coefficients: Tensor,
+        dloss: Tensor,
+        out: Any,
+        dout: Any,
+    ) -> NoReturn:
         refuse_double_backward("JoinerRNNTLoss")
 
 
-def _per_step(dloss, steps):
+def _per_step(dloss: Tensor, steps: Tensor) -> Tensor:
     """(B,) -> (B * max_U1,)"""
     B = dloss.shape[0]
     dloss = ops.broadcast_to(ops.expand_dims(dloss, 1), (B, steps.shape[0] // B))

@@ -2,6 +2,8 @@
 """JoinerRNNTLoss: joiner and loss in one, without the logits between them."""
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import mindspore as ms
 from mindspore import Tensor, nn, ops
@@ -96,7 +98,7 @@ class JoinerRNNTLoss(nn.Cell):
         fastemit_lambda: float = 0.0,
         zero_infinity: bool = False,
         validate: bool = True,
-    ):
+    ) -> None:
         super().__init__()
         check_joiner(joiner, PackedJoiner)
         check_reduction("JoinerRNNTLoss", reduction)
@@ -138,14 +140,14 @@ class JoinerRNNTLoss(nn.Cell):
 
     def loss(
         self,
-        encoder_out,
-        predictor_out,
-        targets,
-        logit_lengths,
-        target_lengths,
-        frame_rows,
-        step_rows,
-    ):
+        encoder_out: Tensor,
+        predictor_out: Tensor,
+        targets: Tensor,
+        logit_lengths: Tensor,
+        target_lengths: Tensor,
+        frame_rows: Tensor,
+        step_rows: Tensor,
+    ) -> Tensor:
         frames, steps = self.joiner.project(encoder_out, predictor_out)
         # The bias is one more column of the weight: the activation makes a 1 to go with it.
         output = self.joiner.output
@@ -172,17 +174,17 @@ class JoinerRNNTLoss(nn.Cell):
         return reduce_losses(losses, self.reduction)
 
 
-def _append_column(x, value):
+def _append_column(x: Tensor, value: float) -> Tensor:
     return ops.cat((x, ops.full((x.shape[0], 1), value, dtype=x.dtype)), 1)
 
 
-def _fit(rows, size):
+def _fit(rows: Tensor, size: int) -> tuple[Tensor, Tensor]:
     """Rows that point into a tensor of this size, and whether they all did."""
     fitting = ops.maximum(ops.minimum(rows, size - 1), 0)
     return fitting, (fitting == rows).all()
 
 
-def _step_labels(targets, target_lengths, V):
+def _step_labels(targets: Tensor, target_lengths: Tensor, V: int) -> tuple[Tensor, Tensor]:
     """The label that may follow each predictor step, (B * max_U1,), -1 where none may; and whether
     a sample's labels are classes, (B,)."""
     B, max_U = targets.shape
@@ -195,15 +197,15 @@ def _step_labels(targets, target_lengths, V):
 
 
 @ms.constexpr(check=False)
-def _check_tensors(dtypes, shapes, widths):
+def _check_tensors(dtypes: Sequence[Any], shapes: Sequence[Any], widths: tuple) -> None:
     check_tensors(dtypes, shapes, *widths)
 
 
-def _tanh_grad(hidden, dhidden):
+def _tanh_grad(hidden: Tensor, dhidden: Tensor) -> Tensor:
     return dhidden * (1 - hidden * hidden)
 
 
-def _relu_grad(hidden, dhidden):
+def _relu_grad(hidden: Tensor, dhidden: Tensor) -> Tensor:
     return ops.select(hidden > 0, dhidden, ops.zeros_like(dhidden))
 
 

@@ -61,7 +61,7 @@ class PackedJoiner(nn.Cell):
         joiner_dim: int,
         vocab_size: int,
         activation: str = "tanh",
-    ):
+    ) -> None:
         super().__init__()
         if activation not in _ACTIVATIONS:
             raise ValueError(

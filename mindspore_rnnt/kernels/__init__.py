@@ -4,17 +4,19 @@
 A device is a module with `create_op(signature, bprop)`, which returns a callable primitive.
 """
 
+from collections.abc import Callable
 from functools import lru_cache
 from importlib import import_module
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import mindspore as ms
+from mindspore import Tensor
 from mindspore.ops import Primitive
 
 from ..ascend.package import expose
 from . import gradients
 from .host import align_on_host
-from .signatures import SIGNATURES
+from .signatures import SIGNATURES, Signature
 
 _DEVICES = {"CPU": ".cpu", "Ascend": ".ascend"}
 _ON_HOST = {"RnntAlign": align_on_host}  # for a device without that operator
@@ -51,7 +53,7 @@ def prepare_ops() -> Ops:
     return _PREPARED[device_target]
 
 
-def prepare_import():
+def prepare_import() -> None:
     """All that importing a loss does beyond definitions. MindSpore forces both parts.
 
     - Ascend: MindSpore and CANN read ASCEND_CUSTOM_OPP_PATH once, when they first need an operator,
@@ -64,10 +66,10 @@ def prepare_import():
         prepare_ops()
 
 
-_PREPARED = {}
+_PREPARED: dict[str, Ops] = {}
 
 
-def _create_ops(device_target):
+def _create_ops(device_target: str) -> Ops:
     if device_target not in _DEVICES:
         raise RuntimeError(
             f"For 'rnnt_loss', the device_target must be one of {sorted(_DEVICES)}, "
@@ -75,7 +77,7 @@ def _create_ops(device_target):
         )
     device = import_module(_DEVICES[device_target], __name__)
 
-    def create(name, bprop):
+    def create(name: str, bprop: Callable) -> Callable:
         signature = SIGNATURES[name]
         if device_target not in signature.devices:
             return _ON_HOST.get(name) or _missing(signature, device_target)
@@ -96,10 +98,10 @@ def _create_ops(device_target):
     )
 
 
-def _missing(signature, device_target):
+def _missing(signature: Signature, device_target: str) -> Callable:
     """In place of an operator that the device does not have."""
 
-    def call(*_):
+    def call(*_: Tensor) -> NoReturn:
         raise RuntimeError(
             f"The operator {signature.name} runs on {', '.join(signature.devices)}, "
             f"but the device_target is {device_target!r}."

@@ -9,6 +9,7 @@ import os
 import shutil
 import tempfile
 import warnings
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 
@@ -20,7 +21,7 @@ from .signatures import Signature
 _CACHE_VARIABLE = "MS_COMPILER_CACHE_PATH"
 
 
-def create_op(signature: Signature, bprop) -> AotPrimitive:
+def create_op(signature: Signature, bprop: Callable) -> AotPrimitive:
     package = require_package()
     if came_too_late(package):
         warnings.warn(
@@ -46,7 +47,7 @@ def create_op(signature: Signature, bprop) -> AotPrimitive:
 
 
 @contextmanager
-def _callback_folder():
+def _callback_folder() -> Iterator[None]:
     """MindSpore compiles a callback for each operator into ./custom_kernel_meta, where processes
     collide, and remembers the relative path. So unless the user chose a folder, take our own."""
     if _CACHE_VARIABLE in os.environ:
@@ -60,7 +61,7 @@ def _callback_folder():
 
 
 @lru_cache
-def _private_folder():
+def _private_folder() -> str:
     folder = tempfile.mkdtemp(prefix="mindspore_rnnt_")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder

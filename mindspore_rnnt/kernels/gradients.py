@@ -4,30 +4,52 @@
 A graph wants every bprop with exactly its operator's inputs, then `out` and `dout`.
 """
 
-from mindspore import ops
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from mindspore import Tensor, ops
+from mindspore.ops import Primitive
 
 
-def fused_bprop(scale_grad):
+def fused_bprop(scale_grad: Primitive) -> Callable:
     """RnntFused made the gradient of the unit-upstream loss already: scale it per sample."""
 
-    def bprop(logits, targets, logit_lengths, target_lengths, params, out, dout):
+    def bprop(
+        logits: Tensor,
+        targets: Tensor,
+        logit_lengths: Tensor,
+        target_lengths: Tensor,
+        params: Tensor,
+        out: Any,
+        dout: Any,
+    ) -> tuple[Tensor, ...]:
         dlogits = scale_grad(out[1], logit_lengths, target_lengths, dout[0])
         return dlogits, *_zeros(targets, logit_lengths, target_lengths, params)
 
     return bprop
 
 
-def forward_bprop(backward):
+def forward_bprop(backward: Primitive) -> Callable:
     """RnntForward kept no more than its state: read the logits again."""
 
-    def bprop(logits, targets, logit_lengths, target_lengths, params, out, dout):
+    def bprop(
+        logits: Tensor,
+        targets: Tensor,
+        logit_lengths: Tensor,
+        target_lengths: Tensor,
+        params: Tensor,
+        out: Any,
+        dout: Any,
+    ) -> tuple[Tensor, ...]:
         dlogits = backward(logits, targets, logit_lengths, target_lengths, params, out[1], dout[0])
         return dlogits, *_zeros(targets, logit_lengths, target_lengths, params)
 
     return bprop
 
 
-def _zeros(targets, logit_lengths, target_lengths, params):
+def _zeros(
+    targets: Tensor, logit_lengths: Tensor, target_lengths: Tensor, params: Tensor
+) -> tuple[Tensor, ...]:
     return (
         ops.zeros_like(targets),
         ops.zeros_like(logit_lengths),
@@ -36,12 +58,12 @@ def _zeros(targets, logit_lengths, target_lengths, params):
     )
 
 
-def refuse_double_backward(caller):
+def refuse_double_backward(caller: str) -> NoReturn:
     """Without a bprop that raises, MindSpore would return zeros."""
     raise RuntimeError(f"{caller} does not support double backward")
 
 
-def refuse_gradient(caller):
+def refuse_gradient(caller: str) -> NoReturn:
     """In the bprop of what has no gradient; without it, MindSpore would differentiate the parts."""
     raise RuntimeError(
         f"{caller} is not differentiable. In a function that is differentiated, wrap what it "
@@ -49,31 +71,76 @@ def refuse_gradient(caller):
     )
 
 
-def scale_grad_bprop(grad, logit_lengths, target_lengths, dloss, out, dout):
+def scale_grad_bprop(
+    grad: Tensor, logit_lengths: Tensor, target_lengths: Tensor, dloss: Tensor, out: Any, dout: Any
+) -> NoReturn:
     refuse_double_backward("rnnt_loss")
 
 
-def backward_bprop(logits, targets, logit_lengths, target_lengths, params, state, dloss, out, dout):
+def backward_bprop(
+    logits: Tensor,
+    targets: Tensor,
+    logit_lengths: Tensor,
+    target_lengths: Tensor,
+    params: Tensor,
+    state: Tensor,
+    dloss: Tensor,
+    out: Any,
+    dout: Any,
+) -> NoReturn:
     refuse_double_backward("rnnt_loss")
 
 
-def row_stats_bprop(logits, row_labels, params, out, dout):
+def row_stats_bprop(
+    logits: Tensor, row_labels: Tensor, params: Tensor, out: Any, dout: Any
+) -> NoReturn:
     refuse_double_backward("JoinerRNNTLoss")
 
 
-def lattice_bprop(stats, logit_lengths, target_lengths, params, out, dout):
+def lattice_bprop(
+    stats: Tensor,
+    logit_lengths: Tensor,
+    target_lengths: Tensor,
+    params: Tensor,
+    out: Any,
+    dout: Any,
+) -> NoReturn:
     refuse_double_backward("JoinerRNNTLoss")
 
 
-def row_grad_bprop(logits, row_labels, stats, coefficients, row_dloss, params, out, dout):
+def row_grad_bprop(
+    logits: Tensor,
+    row_labels: Tensor,
+    stats: Tensor,
+    coefficients: Tensor,
+    row_dloss: Tensor,
+    params: Tensor,
+    out: Any,
+    dout: Any,
+) -> NoReturn:
     refuse_double_backward("JoinerRNNTLoss")
 
 
 def tdt_lattice_bprop(
-    stats, duration_log_probs, logit_lengths, target_lengths, durations, params, out, dout
-):
+    stats: Tensor,
+    duration_log_probs: Tensor,
+    logit_lengths: Tensor,
+    target_lengths: Tensor,
+    durations: Tensor,
+    params: Tensor,
+    out: Any,
+    dout: Any,
+) -> NoReturn:
     refuse_double_backward("tdt_loss")
 
 
-def align_bprop(stats, logit_lengths, target_lengths, targets, params, out, dout):
+def align_bprop(
+    stats: Tensor,
+    logit_lengths: Tensor,
+    target_lengths: Tensor,
+    targets: Tensor,
+    params: Tensor,
+    out: Any,
+    dout: Any,
+) -> NoReturn:
     refuse_gradient("rnnt_align")

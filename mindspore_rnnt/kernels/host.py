@@ -2,6 +2,8 @@
 """RnntAlign for a device that has no kernel for it: the CPU library runs it on copies of the stats,
 16 bytes a cell."""
 
+from typing import Any
+
 import mindspore as ms
 import numpy as np
 from mindspore import Tensor, ops
@@ -9,7 +11,9 @@ from mindspore import Tensor, ops
 from ..native import run_op
 
 
-def align_on_host(stats, logit_lengths, target_lengths, targets, params):
+def align_on_host(
+    stats: Tensor, logit_lengths: Tensor, target_lengths: Tensor, targets: Tensor, params: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
     """frames, log_probs, path_log_prob of RnntAlign; in PyNative mode."""
     _refuse_graph(ops.clamp)
     B, max_u = targets.shape
@@ -24,7 +28,7 @@ def align_on_host(stats, logit_lengths, target_lengths, targets, params):
 
 
 @ms.constexpr(check=False)
-def _refuse_graph(any_function):
+def _refuse_graph(any_function: Any) -> None:
     """A graph has no constant for a function, so there it comes as None."""
     if any_function is None:
         raise RuntimeError(

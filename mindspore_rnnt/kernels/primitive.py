@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """From a signature to the primitive that MindSpore calls; the same for every device."""
 
+from collections.abc import Callable
+
 from mindspore import ops
 from mindspore.ops import CustomRegOp, DataType
 
@@ -17,12 +19,12 @@ _DATA_TYPE = {
 class AotPrimitive(ops.Custom):
     """`ops.Custom` that survives copy.deepcopy of the Cell which holds it."""
 
-    def __init__(self, entry: str, signature: Signature, bprop, target: str):
+    def __init__(self, entry: str, signature: Signature, bprop: Callable, target: str) -> None:
         """`entry` is "<library>:<function>". `out_shape` and `out_dtype` are None because only the
         library's own inference works with dynamic shapes."""
         super().__init__(entry, None, None, "aot", bprop, registration(signature, target))
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: dict) -> "AotPrimitive":
         return self
 
 

@@ -5,6 +5,10 @@ has functions with a backward pass of their own in a private module only; withou
 serves.
 """
 
+from typing import Any, NoReturn
+
+from mindspore import Tensor
+
 from . import get_ops
 from .gradients import refuse_double_backward
 
@@ -14,22 +18,35 @@ except ImportError:
 
     class FusedLoss:
         @staticmethod
-        def apply(logits, targets, logit_lengths, target_lengths, params):
+        def apply(
+            logits: Tensor,
+            targets: Tensor,
+            logit_lengths: Tensor,
+            target_lengths: Tensor,
+            params: Tensor,
+        ) -> Tensor:
             return get_ops().fused(logits, targets, logit_lengths, target_lengths, params)[0]
 
 else:
 
-    class FusedLoss(_Function):
+    class FusedLoss(_Function):  # type: ignore[no-redef]
         """The loss of each sample, (B,); its gradient is made along with it."""
 
         @staticmethod
-        def forward(ctx, logits, targets, logit_lengths, target_lengths, params):
+        def forward(
+            ctx: Any,
+            logits: Tensor,
+            targets: Tensor,
+            logit_lengths: Tensor,
+            target_lengths: Tensor,
+            params: Tensor,
+        ) -> Tensor:
             loss, grad = get_ops().fused(logits, targets, logit_lengths, target_lengths, params)
             ctx.save_for_backward(grad, logit_lengths, target_lengths, logits)
             return loss
 
         @staticmethod
-        def backward(ctx, dloss):
+        def backward(ctx: Any, dloss: Tensor) -> tuple:
             grad, logit_lengths, target_lengths, logits = ctx.saved_tensors
             dlogits = _ScaledGrad.apply(grad, logit_lengths, target_lengths, dloss, logits)
             return dlogits, None, None, None, None
@@ -39,9 +56,16 @@ else:
         error; without them it would end at `grad` and return zeros."""
 
         @staticmethod
-        def forward(ctx, grad, logit_lengths, target_lengths, dloss, logits):
+        def forward(
+            ctx: Any,
+            grad: Tensor,
+            logit_lengths: Tensor,
+            target_lengths: Tensor,
+            dloss: Tensor,
+            logits: Tensor,
+        ) -> Tensor:
             return get_ops().scale_grad(grad, logit_lengths, target_lengths, dloss)
 
         @staticmethod
-        def backward(ctx, ddlogits):
+        def backward(ctx: Any, ddlogits: Tensor) -> NoReturn:
             refuse_double_backward("rnnt_loss")

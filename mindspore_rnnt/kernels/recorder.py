@@ -2,7 +2,9 @@
 """What PyNative mode needs, and a compiled graph does not. MindSpore's executor is private: a
 version without it gets none of this."""
 
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import mindspore as ms
 
@@ -13,7 +15,7 @@ except ImportError:
     executor = None
 
 
-def in_given_precision(function, *inputs):
+def in_given_precision(function: Callable, *inputs: Any) -> Any:
     """`function(*inputs)` with every operator in the dtype of its inputs. In a Cell that `to_float`
     or amp set to half precision they are all cast: options, sums of a row and losses, too."""
     if executor is None:
@@ -25,7 +27,7 @@ def in_given_precision(function, *inputs):
         executor.set_mixed_precision_type(MixedPrecisionType.NOTSET, False)
 
 
-def forget_recorded_gradient():
+def forget_recorded_gradient() -> bool:
     """An error inside a PyNative gradient leaves MindSpore's recorder on, and the next compiled
     gradient fails. The executor's own reset prevents that; call this before raising. In a backward
     pass, which runs in the executor, call it only where the recorder must be off. Returns whether
@@ -37,7 +39,7 @@ def forget_recorded_gradient():
 
 
 @contextmanager
-def forgetting_on_error():
+def forgetting_on_error() -> Iterator[None]:
     """The same for whatever is raised inside."""
     try:
         yield
@@ -47,7 +49,7 @@ def forgetting_on_error():
 
 
 @ms.constexpr(check=False)
-def refuse_recorded_bprop(any_function):
+def refuse_recorded_bprop(any_function: Any) -> None:
     """Call it in the `bprop` of a Cell. What runs there is never recorded, so a gradient of this
     gradient would silently be zero. A graph, where `any_function` comes as None, does differentiate
     it, up to an operator that refuses; and it is compiled while MindSpore records its call."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Threads(NamedTuple):
-    count: int
+    number: int
     source: str  # where the number comes from, for `doctor`
 
 
@@ -26,7 +26,9 @@ def default_threads() -> Threads:
     return Threads(cpus + 1, f"one more than the {cpus} CPUs that this process may run on")
 
 
-def cgroup_quota(proc: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")):
+def cgroup_quota(
+    proc: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")
+) -> float:
     """CPUs that the cgroups of this process allow it in the mean, inf if they set no quota.
 
     A quota holds for all below it, so that the least of a cgroup and those above it counts. In a
@@ -50,7 +52,7 @@ def cgroup_quota(proc: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys
     return min(quotas)
 
 
-def _quota(folder):
+def _quota(folder: Path) -> float:
     """Of one cgroup: version 2 writes '200000 100000' or 'max 100000', version 1 two files."""
     try:
         if (folder / "cpu.max").is_file():

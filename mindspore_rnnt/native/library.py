@@ -52,7 +52,7 @@ def load_library() -> ctypes.CDLL:
         function.restype = result
         if arguments is not None:
             function.argtypes = arguments
-    lib.MindsporeRnntSetThreads(default_threads().count)
+    lib.MindsporeRnntSetThreads(default_threads().number)
     return lib
 
 

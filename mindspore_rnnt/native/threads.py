@@ -42,7 +42,7 @@ def set_num_threads(count: int) -> None:
             f"For 'set_num_threads', the 'count' must be in [0, {most}] on this machine, "
             f"but got {count}."
         )
-    library.MindsporeRnntSetThreads(count or default_threads().count)
+    library.MindsporeRnntSetThreads(count or default_threads().number)
     _source = "set_num_threads" if count else None
 
 

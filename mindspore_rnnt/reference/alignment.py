@@ -2,15 +2,16 @@
 """The most probable path."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .lattice import arcs, samples
 
 
 def rnnt_align_reference(
-    logits,
-    targets,
-    logit_lengths,
-    target_lengths,
+    logits: ArrayLike,
+    targets: ArrayLike,
+    logit_lengths: ArrayLike,
+    target_lengths: ArrayLike,
     blank: int = -1,
     fused_log_softmax: bool = True,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -32,7 +33,7 @@ def rnnt_align_reference(
     return frames, log_probs, path_log_prob
 
 
-def best_from(lp_blank, lp_label) -> np.ndarray:
+def best_from(lp_blank: np.ndarray, lp_label: np.ndarray) -> np.ndarray:
     """(T + 1, U1 + 1): the log-prob of the best path from each cell to (T, U), within the border.
 
     best(t, u) = max(blank(t, u) + best(t+1, u), label(t, u) + best(t, u+1)), best(T, U) = 0
@@ -47,10 +48,11 @@ def best_from(lp_blank, lp_label) -> np.ndarray:
     return best
 
 
-def _frames_of(lp_blank, lp_label, best):
+def _frames_of(lp_blank: np.ndarray, lp_label: np.ndarray, best: np.ndarray) -> list[int]:
     """Along the best path from (0, 0). Of two equal arcs the label's: the earliest emission."""
     U = lp_blank.shape[1] - 1
-    frames, t = [], 0
+    frames: list[int] = []
+    t = 0
     while len(frames) < U:
         u = len(frames)
         if lp_label[t, u] + best[t, u + 1] >= lp_blank[t, u] + best[t + 1, u]:

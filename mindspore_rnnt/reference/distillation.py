@@ -6,16 +6,17 @@ https://arxiv.org/abs/2011.06110
 """
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .lattice import log_softmax, samples
 
 
 def rnnt_distillation_loss_reference(
-    logits,
-    teacher_logits,
-    targets,
-    logit_lengths,
-    target_lengths,
+    logits: ArrayLike,
+    teacher_logits: ArrayLike,
+    targets: ArrayLike,
+    logit_lengths: ArrayLike,
+    target_lengths: ArrayLike,
     blank: int = -1,
     temperature: float = 1.0,
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -41,7 +42,9 @@ def rnnt_distillation_loss_reference(
     return losses, gradient
 
 
-def _cell(student, teacher, label, blank):
+def _cell(
+    student: np.ndarray, teacher: np.ndarray, label: int | None, blank: int
+) -> tuple[float, np.ndarray]:
     """KL(teacher || student) over the classes label, blank, rest; its gradient with respect to the
     student's scaled logits: softmax_k (1 - p_c / q_c) for k of class c."""
     q_k, p_k = np.exp(log_softmax(student)), np.exp(log_softmax(teacher))
@@ -59,7 +62,7 @@ def _cell(student, teacher, label, blank):
     return kl, gradient
 
 
-def _classes(V, label, blank):
+def _classes(V: int, label: int | None, blank: int) -> list[np.ndarray]:
     """Boolean masks over V entries. A label that is the blank is one class with it."""
     classes = [np.arange(V) == blank % V]
     if label is not None and label != blank % V:

@@ -9,9 +9,12 @@ if u < U, a label arc to (t, u + 1). A path goes from (0, 0) to (T, U); its last
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 
-def samples(values: np.ndarray, logit_lengths, target_lengths) -> Iterator[tuple]:
+def samples(
+    values: np.ndarray, logit_lengths: ArrayLike, target_lengths: ArrayLike
+) -> Iterator[tuple]:
     """(b, T, U, index) of each sample: `values[index]` are its cells, T * U1 or (T, U1) of them.
 
     Packed values have one axis for all cells, (N, ...), padded ones three, (B, max_T, max_U1, ...);
@@ -32,7 +35,9 @@ def log_softmax(logits: np.ndarray) -> np.ndarray:
         return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
 
 
-def arcs(logits, labels, blank: int, fused_log_softmax: bool = True) -> tuple:
+def arcs(
+    logits: np.ndarray, labels: np.ndarray, blank: int, fused_log_softmax: bool = True
+) -> tuple:
     """lp_blank and lp_label (T, U1), from logits (T, U1, V); the last column of lp_label is -inf.
     The third value tells whether each entry that the sample uses is a log-prob or -inf."""
     log_probs = log_softmax(logits) if fused_log_softmax else logits
@@ -44,7 +49,9 @@ def arcs(logits, labels, blank: int, fused_log_softmax: bool = True) -> tuple:
     return lp_blank, lp_label, all((entries < np.inf).all() for entries in used)
 
 
-def posteriors(lp_blank, lp_label, usable: bool = True) -> tuple[float, np.ndarray, np.ndarray]:
+def posteriors(
+    lp_blank: np.ndarray, lp_label: np.ndarray, usable: bool = True
+) -> tuple[float, np.ndarray, np.ndarray]:
     """The loss, and the posteriors of both arcs of each cell, (T, U1): NaN if the sample is not
     `usable`, 0 if no path is possible (then the loss is infinite)."""
     T, U1 = lp_blank.shape
@@ -64,7 +71,7 @@ def posteriors(lp_blank, lp_label, usable: bool = True) -> tuple[float, np.ndarr
     return -log_prob, post_blank, post_label
 
 
-def alpha_beta(lp_blank, lp_label) -> tuple[np.ndarray, np.ndarray]:
+def alpha_beta(lp_blank: np.ndarray, lp_label: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """log alpha and log beta, (T, U1), one anti-diagonal t + u = d at a time.
 
     alpha(t, u) = log(exp(alpha(t-1, u) + blank(t-1, u)) + exp(alpha(t, u-1) + label(t, u-1)))

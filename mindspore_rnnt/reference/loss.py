@@ -4,15 +4,16 @@ https://arxiv.org/abs/1211.3711
 """
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .lattice import arcs, log_softmax, posteriors, samples
 
 
 def rnnt_loss_reference(
-    logits,
-    targets,
-    logit_lengths,
-    target_lengths,
+    logits: ArrayLike,
+    targets: ArrayLike,
+    logit_lengths: ArrayLike,
+    target_lengths: ArrayLike,
     blank: int = -1,
     clamp: float = -1.0,
     reduction: str = "none",
@@ -59,7 +60,13 @@ def rnnt_loss_reference(
     return (losses.sum() if reduction == "sum" else losses), gradient
 
 
-def _sample(logits, labels, blank, fused_log_softmax, fastemit_lambda):
+def _sample(
+    logits: np.ndarray,
+    labels: np.ndarray,
+    blank: int,
+    fused_log_softmax: bool,
+    fastemit_lambda: float,
+) -> tuple[float, np.ndarray]:
     """One sample: logits (T, U1, V), labels (U,) -> loss, gradient (T, U1, V)."""
     lp_blank, lp_label, usable = arcs(logits, labels, blank, fused_log_softmax)
     loss, post_blank, post_label = posteriors(lp_blank, lp_label, usable)
@@ -70,7 +77,14 @@ def _sample(logits, labels, blank, fused_log_softmax, fastemit_lambda):
     )
 
 
-def gradient_of_logits(logits, labels, blank, post_blank, post_label, fused_log_softmax=True):
+def gradient_of_logits(
+    logits: np.ndarray,
+    labels: np.ndarray,
+    blank: int,
+    post_blank: np.ndarray,
+    post_label: np.ndarray,
+    fused_log_softmax: bool = True,
+) -> np.ndarray:
     """softmax_k (post_blank + post_label) - [k = blank] post_blank - [k = label] post_label; of
     log-probs (not `fused_log_softmax`) without the first term."""
     gradient = np.zeros(logits.shape)

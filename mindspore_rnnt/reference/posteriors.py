@@ -2,15 +2,16 @@
 """Posteriors of the arcs, and the expected frame of each label."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .lattice import arcs, posteriors, samples
 
 
 def rnnt_posteriors_reference(
-    logits,
-    targets,
-    logit_lengths,
-    target_lengths,
+    logits: ArrayLike,
+    targets: ArrayLike,
+    logit_lengths: ArrayLike,
+    target_lengths: ArrayLike,
     blank: int = -1,
     fused_log_softmax: bool = True,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -29,7 +30,9 @@ def rnnt_posteriors_reference(
     return losses, of_blank, of_label
 
 
-def expected_frames_reference(label, logit_lengths, target_lengths, max_u: int) -> tuple:
+def expected_frames_reference(
+    label: np.ndarray, logit_lengths: np.ndarray, target_lengths: np.ndarray, max_u: int
+) -> tuple:
     """Mean and standard deviation of the frame of each label, (B, max_u): of the distribution
     label[t, u] over t, which need not add up to 1. NaN without any path, 0 behind the length."""
     B = len(target_lengths)

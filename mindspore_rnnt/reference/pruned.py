@@ -6,13 +6,18 @@ https://arxiv.org/abs/2206.13236
 """
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .lattice import arcs, posteriors
 from .loss import gradient_of_logits
 
 
 def prune_ranges_reference(
-    blank, label, logit_lengths, target_lengths, prune_range: int
+    blank: np.ndarray,
+    label: np.ndarray,
+    logit_lengths: np.ndarray,
+    target_lengths: np.ndarray,
+    prune_range: int,
 ) -> np.ndarray:
     """(B, max_T): the first step of each frame's window of S = `prune_range` steps, from posteriors
     (B, max_T, max_U1). 0 behind a sample's frames."""
@@ -26,7 +31,7 @@ def prune_ranges_reference(
     return starts
 
 
-def _best_start(blank, label, last, S):
+def _best_start(blank: np.ndarray, label: np.ndarray, last: int, S: int) -> int:
     """argmax over s of sum_{i < S} blank[s + i] - label[s - 1], the first of ties; the second term
     is the label arc that enters the window from below."""
     scores = []
@@ -38,23 +43,23 @@ def _best_start(blank, label, last, S):
     return int(np.argmax(scores))
 
 
-def _made_valid(starts, S):
+def _made_valid(starts: np.ndarray, S: int) -> list[int]:
     """First nowhere above a later start: min over t' >= t. Then never more than S - 1 below the
     next one, and at most (S - 1) t, so that the first is 0 and each window meets the next."""
     T = len(starts)
-    starts = [min(starts[t:]) for t in range(T)]
+    least = [min(starts[t:]) for t in range(T)]
     return [
-        min((S - 1) * t, max(starts[later] - (S - 1) * (later - t) for later in range(t, T)))
+        min((S - 1) * t, max(least[later] - (S - 1) * (later - t) for later in range(t, T)))
         for t in range(T)
     ]
 
 
 def rnnt_loss_pruned_reference(
-    logits,
-    starts,
-    targets,
-    logit_lengths,
-    target_lengths,
+    logits: ArrayLike,
+    starts: np.ndarray,
+    targets: ArrayLike,
+    logit_lengths: np.ndarray,
+    target_lengths: np.ndarray,
     blank: int = -1,
     clamp: float = -1.0,
     *,

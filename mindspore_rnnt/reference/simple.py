@@ -6,16 +6,17 @@ https://arxiv.org/abs/2206.13236
 """
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .lattice import log_softmax, posteriors
 
 
 def rnnt_loss_simple_reference(
-    am,
-    lm,
-    targets,
-    logit_lengths,
-    target_lengths,
+    am: ArrayLike,
+    lm: ArrayLike,
+    targets: ArrayLike,
+    logit_lengths: np.ndarray,
+    target_lengths: np.ndarray,
     blank: int = -1,
     *,
     lm_only_scale: float = 0.0,
@@ -37,7 +38,9 @@ def rnnt_loss_simple_reference(
     return losses, of_blank, of_label
 
 
-def simple_scores(am, lm, lm_only_scale: float, am_only_scale: float) -> np.ndarray:
+def simple_scores(
+    am: np.ndarray, lm: np.ndarray, lm_only_scale: float, am_only_scale: float
+) -> np.ndarray:
     """The score of class k in each cell, (T, U1, V), for am (T, V) and lm (U1, V):
 
     (1 - l - a) log_softmax(am[t] + lm[u])[k] + l log_softmax(lm[u])[k]

@@ -3,19 +3,22 @@
 Jointly Predicting Tokens and Durations, 2023, https://arxiv.org/abs/2304.06795
 """
 
+from collections.abc import Sequence
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .lattice import arcs, log_softmax, samples
 from .loss import gradient_of_logits
 
 
 def tdt_loss_reference(
-    logits,
-    duration_logits,
-    targets,
-    logit_lengths,
-    target_lengths,
-    durations,
+    logits: ArrayLike,
+    duration_logits: ArrayLike,
+    targets: ArrayLike,
+    logit_lengths: ArrayLike,
+    target_lengths: ArrayLike,
+    durations: Sequence[int],
     blank: int = -1,
     clamp: float = -1.0,
     reduction: str = "none",
@@ -54,7 +57,15 @@ def tdt_loss_reference(
     return (losses.sum() if reduction == "sum" else losses), *gradients
 
 
-def _sample(logits, duration_logits, labels, durations, blank, sigma, fastemit_lambda):
+def _sample(
+    logits: np.ndarray,
+    duration_logits: np.ndarray,
+    labels: np.ndarray,
+    durations: Sequence[int],
+    blank: int,
+    sigma: float,
+    fastemit_lambda: float,
+) -> tuple[float, np.ndarray, np.ndarray]:
     """Loss, gradient of logits (T, U1, V) and of duration_logits (T, U1, D)."""
     lp_blank, lp_label, usable = arcs(logits, labels, blank)
     lp_duration = log_softmax(duration_logits)
@@ -71,7 +82,9 @@ def _sample(logits, duration_logits, labels, durations, blank, sigma, fastemit_l
     return loss, gradient, np.exp(lp_duration) * posterior.sum(-1, keepdims=True) - posterior
 
 
-def tdt_posteriors(lp_blank, lp_label, durations) -> tuple[float, np.ndarray, np.ndarray]:
+def tdt_posteriors(
+    lp_blank: np.ndarray, lp_label: np.ndarray, durations: Sequence[int]
+) -> tuple[float, np.ndarray, np.ndarray]:
     """The loss, and the posteriors of the arcs, (T, U1, D) as their log-probs: 0 if no path is
     possible (then the loss is infinite).
 

@@ -6,10 +6,12 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from types import FrameType
+from typing import NoReturn
 
 from ..requirements import check_requirements
 
@@ -76,14 +78,14 @@ def prepare_file(file: Path) -> Path:
 
 
 @contextmanager
-def _interruptible():
+def _interruptible() -> Iterator[None]:
     """Whenever MindSpore compiles, it replaces the handler of SIGINT by one that sends SIGTERM to
     the process. A SIGTERM raises KeyboardInterrupt, too, while a command runs."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
-    def interrupt(number, frame):
+    def interrupt(number: int, frame: FrameType | None) -> NoReturn:
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGTERM, interrupt)

@@ -23,7 +23,7 @@ def main(arguments: list[str]) -> int:
     return int(any(finding.remedy for finding in cpu))
 
 
-def _versions():
+def _versions() -> list[Finding]:
     remedy = ""
     try:
         check_requirements()
@@ -36,7 +36,7 @@ def _versions():
     ]
 
 
-def _library():
+def _library() -> list[Finding]:
     from .. import native
 
     try:
@@ -51,7 +51,7 @@ def _library():
     ]
 
 
-def _loss():
+def _loss() -> Finding:
     """All logits equal: each of C(T+U-1, U) paths has probability V^-(T+U)."""
     T, U, V = 3, 2, 5
     expected = (T + U) * math.log(V) - math.log(math.comb(T + U - 1, U))
@@ -73,7 +73,7 @@ def _loss():
     )
 
 
-def _show(title, findings):
+def _show(title: str, findings: list[Finding]) -> None:
     print(title)
     for finding in findings:
         print(f"  {'ok' if not finding.remedy else '--'}  {finding.what:18} {finding.value}")

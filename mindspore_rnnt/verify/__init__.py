@@ -33,7 +33,9 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     from .report import write_report
 
-    results, timings, complete = [], [], False
+    results: list = []
+    timings: list = []
+    complete = False
     try:
         run(args.device, args.quick, results, timings)
         complete = True

@@ -107,4 +107,4 @@ def test_a_quota_bounds_the_default(monkeypatch):
     monkeypatch.setattr("mindspore_rnnt.native.cpus.cgroup_quota", lambda: 1.5)
     assert default_threads() == Threads(3, "one more than the cgroup's quota of 1.5 CPUs")
     monkeypatch.setattr("mindspore_rnnt.native.cpus.cgroup_quota", lambda: math.inf)
-    assert default_threads().count == 65
+    assert default_threads().number == 65
