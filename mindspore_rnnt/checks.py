@@ -19,6 +19,7 @@ from .rows import row_count
 LOGITS_DTYPES = ("Float32", "Float16", "BFloat16")
 INT_DTYPES = ("Int32", "Int64")
 REDUCTIONS = ("none", "mean", "sum")
+MOST_BLANK, MOST_FASTEMIT = 2**24, 1e30
 
 
 def check_options(
@@ -37,8 +38,14 @@ def check_options(
             refuse(caller, TypeError, name, "a float", type(value).__name__)
         if math.isnan(value):
             refuse(caller, ValueError, name, "a number", value)
-    if not 0 <= fastemit_lambda < math.inf:
-        refuse(caller, ValueError, "fastemit_lambda", "at least 0 and finite", fastemit_lambda)
+    # Options travel as float32: it holds every integer up to MOST_BLANK, and gradients times
+    # MOST_FASTEMIT still do not overflow.
+    if abs(blank) > MOST_BLANK:
+        expected = f"in [{-MOST_BLANK}, {MOST_BLANK}], from the end where that is nearer"
+        refuse(caller, ValueError, "blank", expected, blank)
+    if not 0 <= fastemit_lambda <= MOST_FASTEMIT:
+        expected = f"at least 0 and at most {MOST_FASTEMIT:g}"
+        refuse(caller, ValueError, "fastemit_lambda", expected, fastemit_lambda)
     check_switches(caller, fused_log_softmax=fused_log_softmax, zero_infinity=zero_infinity)
 
 

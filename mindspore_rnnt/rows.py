@@ -42,6 +42,13 @@ def packed_indices(
         [0 0 1 1 2 2 2] [0 1 0 1 3 4 5]
     """
     b, t, u, max_t, max_u = _cells("packed_indices", logit_lengths, target_lengths, max_t, max_u)
+    for name, size, more in (("max_t", max_t, 0), ("max_u", max_u, 1)):
+        most = 2**31 // len(logit_lengths) - more
+        if size > most:
+            raise ValueError(
+                f"For 'packed_indices', the '{name}' must be at most {most}, as the indices are "
+                f"int32, but got {size}."
+            )
     return (b * max_t + t).astype(np.int32), (b * (max_u + 1) + u).astype(np.int32)
 
 
@@ -58,7 +65,8 @@ def padded_rows(
 
 def row_count(logit_lengths: np.ndarray, target_lengths: np.ndarray) -> int:
     """The number of rows of a packed batch."""
-    return int(np.sum(logit_lengths.astype(np.int64) * (target_lengths.astype(np.int64) + 1)))
+    # Python's ints do not overflow: 2**62 frames must not become a number of rows that fits.
+    return sum(int(T) * (int(U) + 1) for T, U in zip(logit_lengths, target_lengths))
 
 
 def checked_lengths(
@@ -102,6 +110,12 @@ def _lengths(caller: str, name: str, lengths: ArrayLike, least: int) -> np.ndarr
         )
     if lengths.dtype.kind not in "iu":
         raise TypeError(f"For '{caller}', the '{name}' must hold ints, but got {lengths.dtype}.")
+    if lengths.max() > 2**31 - 1:
+        b = int(lengths.argmax())
+        raise ValueError(
+            f"For '{caller}', the '{name}' must be at most 2**31 - 1, "
+            f"but got {lengths[b]} in sample {b}."
+        )
     lengths = lengths.astype(np.int64)
     if lengths.min() < least:
         b = int(lengths.argmin())

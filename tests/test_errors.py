@@ -91,6 +91,9 @@ WRONG_OPTIONS = [
     ({"clamp": float("nan")}, ValueError, "'clamp' must be a number, but got nan"),
     ({"fused_log_softmax": 1}, TypeError, "'fused_log_softmax' must be a bool, but got int"),
     ({"fastemit_lambda": -0.1}, ValueError, "'fastemit_lambda' must be at least 0.*got -0.1"),
+    ({"fastemit_lambda": 1e300}, ValueError, "'fastemit_lambda' must be .* at most 1e.30.*1e.300"),
+    # Not a float32, in which options travel; of 2**24 + 4 classes it is -3.
+    ({"blank": 2**24 + 1}, ValueError, r"'blank' must be in \[-16777216, 16777216\], from the end"),
     ({"zero_infinity": None}, TypeError, "'zero_infinity' must be a bool, but got NoneType"),
     ({"fused_grad": "no"}, TypeError, "'fused_grad' must be a bool, but got str"),
     ({"validate": 0}, TypeError, "'validate' must be a bool, but got int"),

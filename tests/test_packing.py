@@ -8,7 +8,7 @@ from calls import numbers
 from mindspore import Tensor
 from oracles import random_batch
 
-from mindspore_rnnt import pack_logits, packed_indices, unpack_logits
+from mindspore_rnnt import pack_logits, packed_indices, rnnt_loss, unpack_logits
 
 LENGTHS = [(5, 3), (1, 0), (4, 2), (2, 5)]
 
@@ -26,6 +26,33 @@ def test_packed_indices_take_the_longest_sample_by_default():
     default, given = packed_indices(T, U), packed_indices(np.array(T), list(U), 5, 5)
     assert all(np.array_equal(a, b) for a, b in zip(default, given))
     assert len(default[0]) == sum(t * (u + 1) for t, u in LENGTHS)
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (
+            ([2**62, 1], [3, 0]),
+            r"must be at most 2\*\*31 - 1, but got 4611686018427387904",
+        ),
+        (([1, 1], [0, 2**31]), r"'target_lengths' must be at most 2\*\*31 - 1.*in sample 1"),
+        (([1, 1], [0, 0], 2**30 + 1, 1), "'max_t' must be at most 1073741824, .*got 1073741825"),
+        (([1, 1], [0, 0], 1, 2**30), "'max_u' must be at most 1073741823, .*got 1073741824"),
+    ],
+)
+def test_sizes_that_would_overflow(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        packed_indices(*arguments)
+
+
+def test_lengths_with_rows_that_wrap_to_those_of_the_logits():
+    """2**62 * 4 + 1 rows are 1 row in int64."""
+    logits, targets = Tensor(np.zeros((1, 5), np.float32)), Tensor(np.zeros((2, 3), np.int32))
+    lengths = Tensor(np.array([2**62, 1])), Tensor(np.array([3, 0]))
+    with pytest.raises(
+        ValueError, match=r"'logits' must be of as many rows .* 18446744073709551617"
+    ):
+        rnnt_loss(logits, targets, *lengths)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])

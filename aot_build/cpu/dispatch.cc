@@ -36,9 +36,13 @@ bool HasF16c() {
 }
 #endif
 
-// Best first.
-const Candidate* Candidates() {
-  static const Candidate candidates[] = {
+// visit(level) for the levels of this machine, best first, until it returns true.
+template <class Visit>
+void ForEachLevel(const Visit& visit) {
+#if defined(__x86_64__)
+  __builtin_cpu_init();  // this may run before other constructors
+#endif
+  const Candidate candidates[] = {
 #if defined(__x86_64__)
       {&kAvx512Level, __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                           __builtin_cpu_supports("avx512dq") &&
@@ -49,19 +53,35 @@ const Candidate* Candidates() {
       {&kNeonLevel, true},  // part of Armv8-A
 #endif
       {&kPortableLevel, true},
-      {nullptr, false},
   };
-  return candidates;
+  for (const Candidate& c : candidates) {
+    if (c.supported && visit(*c.level)) return;
+  }
 }
 
+// Null if this machine has no level of that name; without a name, the best.
 const Level* Find(const char* name) {
-  for (const Candidate* c = Candidates(); c->level != nullptr; ++c) {
-    if (c->supported && (name == nullptr || strcmp(c->level->name, name) == 0)) return c->level;
-  }
-  return nullptr;
+  const Level* found = nullptr;
+  ForEachLevel([&](const Level& level) {
+    if (name == nullptr || strcmp(level.name, name) == 0) found = &level;
+    return found != nullptr;
+  });
+  return found;
+}
+
+std::string JoinedNames() {
+  std::string names;
+  ForEachLevel([&](const Level& level) {
+    names += (names.empty() ? "" : ",") + std::string(level.name);
+    return false;
+  });
+  return names;
 }
 
 std::atomic<const Level*> g_level{nullptr};
+// Found when the library is loaded: a static within a function would make a child wait that was
+// forked during its initialisation.
+const std::string g_supported_levels = JoinedNames();
 
 }  // namespace
 
@@ -85,15 +105,6 @@ bool SelectLevel(const char* name) {
   return level != nullptr;
 }
 
-const char* SupportedLevels() {
-  static const std::string names = [] {
-    std::string list;
-    for (const Candidate* c = Candidates(); c->level != nullptr; ++c) {
-      if (c->supported) list += (list.empty() ? "" : ",") + std::string(c->level->name);
-    }
-    return list;
-  }();
-  return names.c_str();
-}
+const char* SupportedLevels() { return g_supported_levels.c_str(); }
 
 }  // namespace rnnt

@@ -5,7 +5,7 @@
 
 using rnnt::Tensor;
 
-RNNT_ENTRY(RnntTdtLattice, 9) {
+RNNT_ENTRY(RnntTdtLattice, 6, 3, 5) {
   const rnnt::StatsBatch batch = rnnt::StatsBatchOf(tensors, 2);
   const Tensor stats = tensors.At(0, "stats"), params = tensors.At(5, "params");
   const Tensor durations = tensors.At(4, "durations").MustHaveShape({-1});
@@ -23,7 +23,7 @@ RNNT_ENTRY(RnntTdtLattice, 9) {
   rnnt::TdtRows(batch, input, options, loss, posteriors);
 }
 
-RNNT_ENTRY(RnntAlign, 8) {
+RNNT_ENTRY(RnntAlign, 5, 3, 4) {
   const rnnt::StatsBatch batch = rnnt::StatsBatchOf(tensors, 1);
   const Tensor targets = tensors.At(3, "targets").MustHaveShape({batch.shape.B, -1});
   const int64_t B = batch.shape.B, max_u = targets.shape[1];

@@ -25,13 +25,13 @@ Problem ProblemOf(const Tensors& tensors) {
 
 }  // namespace
 
-RNNT_ENTRY(RnntFused, 7) {
+RNNT_ENTRY(RnntFused, 5, 2, 4) {
   const Problem problem = ProblemOf(tensors);
   float* loss = tensors.At(5, "loss").MustHaveShape({problem.shape.B}).As<float>();
   rnnt::Fused(problem, loss, rnnt::Like(tensors.At(0, "logits"), tensors.At(6, "grad")));
 }
 
-RNNT_ENTRY(RnntScaleGrad, 5) {
+RNNT_ENTRY(RnntScaleGrad, 4, 1, -1) {
   const Tensor grad = tensors.At(0, "grad");
   const Tensor logit_lengths = tensors.At(1, "logit_lengths").MustHaveShape({-1});
   const int64_t B = logit_lengths.shape[0];
@@ -42,7 +42,7 @@ RNNT_ENTRY(RnntScaleGrad, 5) {
                   rnnt::Like(grad, tensors.At(4, "dlogits")));
 }
 
-RNNT_ENTRY(RnntForward, 7) {
+RNNT_ENTRY(RnntForward, 5, 2, 4) {
   const Problem problem = ProblemOf(tensors);
   float* loss = tensors.At(5, "loss").MustHaveShape({problem.shape.B}).As<float>();
   const Tensor state =
@@ -50,7 +50,7 @@ RNNT_ENTRY(RnntForward, 7) {
   rnnt::Forward(problem, loss, state.As<float>());
 }
 
-RNNT_ENTRY(RnntBackward, 8) {
+RNNT_ENTRY(RnntBackward, 7, 1, 4) {
   const Problem problem = ProblemOf(tensors);
   const Tensor state =
       tensors.At(5, "state").MustHaveShape({problem.shape.rows, rnnt::kStateFloats});

@@ -19,7 +19,7 @@ rnnt::Rows RowsOf(const Tensor& logits, const Tensor& labels) {
 
 }  // namespace
 
-RNNT_ENTRY(RnntRowStats, 4) {
+RNNT_ENTRY(RnntRowStats, 3, 1, 2) {
   const Tensor logits = tensors.At(0, "logits");
   rnnt::Rows rows = RowsOf(logits, tensors.At(1, "row_labels"));
   rows.stats = {rnnt::PerRow(logits, tensors.At(3, "stats"), rnnt::kStatsFloats),
@@ -27,7 +27,7 @@ RNNT_ENTRY(RnntRowStats, 4) {
   rnnt::RowStats(rows, logits.row_dtype(), rnnt::RowOptionsOf(tensors.At(2, "params"), rows.V));
 }
 
-RNNT_ENTRY(RnntLattice, 6) {
+RNNT_ENTRY(RnntLattice, 4, 2, 3) {
   const rnnt::StatsBatch batch = rnnt::StatsBatchOf(tensors, 1);
   float* loss = tensors.At(4, "loss").MustHaveShape({batch.shape.B}).As<float>();
   rnnt::LatticeOfRows(batch, rnnt::OptionsOf(tensors.At(3, "params"), 0), loss,
@@ -35,7 +35,7 @@ RNNT_ENTRY(RnntLattice, 6) {
                                    rnnt::kCoefficientsFloats));
 }
 
-RNNT_ENTRY(RnntRowGrad, 7) {
+RNNT_ENTRY(RnntRowGrad, 6, 1, 5) {
   const Tensor logits = tensors.At(0, "logits");
   rnnt::Rows rows = RowsOf(logits, tensors.At(1, "row_labels"));
   rows.stats = {rnnt::PerRow(logits, tensors.At(2, "stats"), rnnt::kStatsFloats),

@@ -2,20 +2,53 @@
 // Options and shapes from the tensors of an entry.
 #include "entry.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <stdexcept>
 
 #include "../../ascendc_op/op_kernel/rnnt_params.h"
 
 namespace rnnt {
 namespace {
 
-// NaN or a value outside [-V, V) gives -1, which is no class: then no sample has a loss.
+// NaN, a fraction or a value outside [-V, V) gives -1, which is no class: no sample has a loss.
 int32_t BlankOf(float value, int64_t V) {
   if (!(value >= -static_cast<double>(V) && value < static_cast<double>(V))) return -1;
-  return static_cast<int32_t>(value < 0 ? value + static_cast<double>(V) : value);
+  const auto index = static_cast<int64_t>(value);
+  if (static_cast<float>(index) != value) return -1;
+  return static_cast<int32_t>(index < 0 ? index + V : index);
+}
+
+// Where no value can be computed: NaN, and -1 for integers.
+void FillWithNaN(const Tensor& x) {
+  const int64_t size = x.size();
+  if (x.dtype == "float32") std::fill_n(static_cast<float*>(x.data), size, NAN);
+  if (x.dtype == "float16") std::fill_n(static_cast<uint16_t*>(x.data), size, 0x7E00);
+  if (x.dtype == "bfloat16") std::fill_n(static_cast<uint16_t*>(x.data), size, 0x7FC0);
+  if (x.dtype == "int32") std::fill_n(static_cast<int32_t*>(x.data), size, -1);
 }
 
 }  // namespace
+
+int RunEntry(const EntryInfo& entry, int count, void** data, int* ranks, int64_t** shapes,
+             const char** dtypes) {
+  const int expected = entry.inputs + entry.outputs;
+  const Tensors tensors(entry.name, expected, count, data, ranks, shapes, dtypes);
+  try {
+    entry.body(tensors);
+  } catch (const std::invalid_argument&) {
+    throw;  // a wrong shape or dtype
+  } catch (const std::exception& error) {
+    const bool may_throw =
+        entry.params >= 0 &&
+        tensors.At(entry.params, "params").As<float>()[kRnntParamMayThrow] != 0.0f;
+    if (may_throw) throw;
+    fprintf(stderr, "mindspore_rnnt: %s: %s; its outputs are NaN\n", entry.name, error.what());
+    for (int i = entry.inputs; i < expected; ++i) FillWithNaN(tensors.At(i, "output"));
+  }
+  return 0;
+}
 
 Options OptionsOf(const Tensor& params, int64_t V) {
   const float* p = params.MustHaveShape({kRnntParamCount}).As<float>();

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What all entries share. MindSpore (ops.Custom, func_type="aot") calls them with tensors only:
-// inputs, then outputs. A wrong shape or dtype throws. A wrong value does not; the one exception is
-// that log P from alpha and log P from beta differ (params: may_throw).
+// inputs, then outputs. A wrong shape or dtype throws; a wrong value does not. What goes wrong while
+// an entry runs (no memory, an unknown MINDSPORE_RNNT_CPU, log P from alpha unlike log P from beta)
+// throws if params.may_throw. Else, as an exception would end a compiled graph for good, the outputs
+// are NaN: of all samples or, for log P, of the sample.
 #ifndef MINDSPORE_RNNT_CPU_ENTRY_H_
 #define MINDSPORE_RNNT_CPU_ENTRY_H_
 
@@ -10,18 +12,27 @@
 #include "options.h"
 #include "tensors.h"
 
-// Defines the entry of operator `op` around a body that uses `tensors`, of which there are `count`.
-#define RNNT_ENTRY(op, count)                                                                     \
-  static void op##Body(const rnnt::Tensors& tensors);                                             \
-  extern "C" __attribute__((visibility("default"))) int op(int nparam, void** params, int* ndims, \
-                                                           int64_t** shapes, const char** dtypes, \
-                                                           void*, void*) {                        \
-    op##Body(rnnt::Tensors(#op, count, nparam, params, ndims, shapes, dtypes));                   \
-    return 0;                                                                                     \
-  }                                                                                               \
+// Defines the entry of operator `op` around a body that uses `tensors`. `params` is the index of the
+// tensor of that name, or -1.
+#define RNNT_ENTRY(op, inputs, outputs, params)                                                  \
+  static void op##Body(const rnnt::Tensors& tensors);                                            \
+  extern "C" __attribute__((visibility("default"))) int op(                                      \
+      int count, void** data, int* ranks, int64_t** shapes, const char** dtypes, void*, void*) { \
+    return rnnt::RunEntry({#op, inputs, outputs, params, op##Body}, count, data, ranks, shapes,  \
+                          dtypes);                                                               \
+  }                                                                                              \
   static void op##Body(const rnnt::Tensors& tensors)
 
 namespace rnnt {
+
+struct EntryInfo {
+  const char* name;
+  int inputs, outputs, params;
+  void (*body)(const Tensors& tensors);
+};
+
+int RunEntry(const EntryInfo& entry, int count, void** data, int* ranks, int64_t** shapes,
+             const char** dtypes);
 
 // Of an operator on a batch; V is the number of classes.
 Options OptionsOf(const Tensor& params, int64_t V);

@@ -11,11 +11,15 @@ namespace rnnt {
 
 // log P from alpha and log P from beta sum the same paths in another order, so their difference is
 // bounded by rounding. The bound grows with the loss, as the rounding of long utterances does.
+//
+// Posteriors are exponentials of differences from log P, whose last bit is 2^-52 |log P|: beyond
+// kLargest it is 2e-7, and with T + U of them the gradient of no cell would be right. All
+// log-probs that float16 can hold stay below it (T = 10 000 frames of -65 504: 7e8).
 Outcome OutcomeOf(double log_p_alpha, double log_p_beta) {
+  constexpr double kLargest = 1e9;
   if (log_p_alpha == -HUGE_VAL && log_p_beta == -HUGE_VAL) return Outcome::kImpossible;
-  return std::abs(log_p_alpha - log_p_beta) <= 1e-6 + 1e-9 * std::abs(log_p_alpha)
-             ? Outcome::kLoss
-             : Outcome::kMismatch;
+  const double size = std::abs(log_p_alpha), difference = std::abs(log_p_alpha - log_p_beta);
+  return difference <= 1e-6 + 1e-9 * size && size <= kLargest ? Outcome::kLoss : Outcome::kMismatch;
 }
 
 namespace {

@@ -17,7 +17,7 @@ enum class Outcome {
   kLoss,
   kImpossible,  // every path has probability 0
   kNaN,         // an arc is NaN or +inf
-  kMismatch     // log P from alpha and log P from beta differ
+  kMismatch     // log P from alpha and log P from beta differ, or are too large to be exact
 };
 
 struct SampleResult {

@@ -8,9 +8,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
 #include <mutex>
-#include <system_error>
 #include <thread>
+#include <type_traits>
 
 namespace rnnt {
 namespace {
@@ -91,8 +92,8 @@ class Pool {
   void Grow(int threads) {
     try {
       for (; threads_ < threads; ++threads_) std::thread([this] { Serve(); }).detach();
-    } catch (const std::system_error&) {
-      // The system allows no further thread. The job runs on those that exist.
+    } catch (const std::exception&) {
+      // No further thread or no memory for it. The job runs on those that exist.
     }
   }
 
@@ -116,27 +117,29 @@ class Pool {
   int threads_ = 0;
 };
 
+// No static within a function: a child that was forked during its initialisation would wait for it.
+// Nothing here is destroyed: the threads outlive static destructors.
+Pool g_pool;
+const int g_default_threads = DefaultThreads();
+const int g_most_threads = std::max<int>(64, 2 * static_cast<int>(sysconf(_SC_NPROCESSORS_CONF)));
+static_assert(std::is_trivially_destructible_v<Pool>);
+
 }  // namespace
 
 int MaxThreads() {
-  static const int default_threads = DefaultThreads();
   if (g_forked) return 1;
   const int threads = g_threads;
-  return threads > 0 ? threads : default_threads;
+  return threads > 0 ? threads : g_default_threads;
 }
 
 void SetThreads(int threads) { g_threads = std::min(std::max(threads, 0), MostThreads()); }
 
-int MostThreads() {
-  static const int most = std::max<int>(64, 2 * sysconf(_SC_NPROCESSORS_CONF));
-  return most;
-}
+int MostThreads() { return g_most_threads; }
 
 void ParallelCalls(int64_t count, int threads, void (*task)(const void* context, int64_t i),
                    const void* context) {
-  static Pool& pool = *new Pool;  // never destroyed: its threads outlive static destructors
   Job job{count, task, context, static_cast<int>(std::min<int64_t>(threads, count)) - 1};
-  if (job.helpers > 0) pool.Help(job);
+  if (job.helpers > 0) g_pool.Help(job);
   job.Work();  // all of it, if the pool was busy
 }
 

@@ -35,7 +35,8 @@ def pack_params(
     """
     params = np.zeros(len(Param), np.float32)
     params[Param.BLANK] = blank
-    params[Param.CLAMP] = clamp
+    # A clamp too small for float32 must not become 0, which is none.
+    params[Param.CLAMP] = max(clamp, np.finfo(np.float32).tiny) if clamp > 0 else clamp
     params[Param.FUSED_LOG_SOFTMAX] = fused_log_softmax
     params[Param.FASTEMIT_LAMBDA] = fastemit_lambda
     params[Param.ZERO_INFINITY] = zero_infinity

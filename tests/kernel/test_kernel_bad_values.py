@@ -61,7 +61,7 @@ def test_more_labels_than_targets_hold(level):
     )
 
 
-@pytest.mark.parametrize("blank", [10, -11, 1e20, -1e20, np.nan, np.inf])
+@pytest.mark.parametrize("blank", [10, -11, 1e20, -1e20, -1e-20, 0.5, -0.5, np.nan, np.inf])
 def test_blank_out_of_range(level, blank):
     layout = random_batch(LENGTHS, V=10).layout(padded=False)
     for form in (fused, two_op, in_chunks):

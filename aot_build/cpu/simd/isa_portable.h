@@ -169,11 +169,14 @@ struct GenericIsa {
 
   static F Widen(U16 v, Half) {
     const U bits = Isa::Widen(v);
-    // The exponent moves into place and is re-biased by a multiplication, which makes denormals
-    // right, too.
-    const F value = (F)((bits & 0x7FFF) << 13) * 0x1p112f;
-    const U special = (bits & 0x7C00) == 0x7C00 ? U{} + 0x7F800000u : U{};
-    return (F)((U)value | special | ((bits & 0x8000) << 16));
+    const U magnitude = bits & 0x7FFF;
+    // The exponent moves into place and is re-biased by 112; that of infinities and NaN by as much
+    // again. Denormals are small integers times 2^-24. No operand is a float32 denormal, which a
+    // process may have told the processor to take for 0.
+    const U rebias = magnitude >= 0x7C00 ? U{} + (224u << 23) : U{} + (112u << 23);
+    const U normal = (magnitude << 13) + rebias;
+    const U denormal = (U)(__builtin_convertvector((I)magnitude, F) * 0x1p-24f);
+    return (F)((magnitude < 0x0400 ? denormal : normal) | ((bits & 0x8000) << 16));
   }
   static U16 Narrow(F v, Half) {
     const U sign = (U)v & 0x80000000u;

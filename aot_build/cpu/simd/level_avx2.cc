@@ -6,6 +6,6 @@
 namespace rnnt {
 
 extern const Level kAvx2Level;
-const Level kAvx2Level = MakeLevel<Avx2>("avx2");
+constexpr Level kAvx2Level = MakeLevel<Avx2>("avx2");
 
 }  // namespace rnnt

@@ -6,6 +6,6 @@
 namespace rnnt {
 
 extern const Level kAvx512Level;
-const Level kAvx512Level = MakeLevel<Avx512>("avx512");
+constexpr Level kAvx512Level = MakeLevel<Avx512>("avx512");
 
 }  // namespace rnnt

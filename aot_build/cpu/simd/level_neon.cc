@@ -6,6 +6,6 @@
 namespace rnnt {
 
 extern const Level kNeonLevel;
-const Level kNeonLevel = MakeLevel<Neon>("neon");
+constexpr Level kNeonLevel = MakeLevel<Neon>("neon");
 
 }  // namespace rnnt

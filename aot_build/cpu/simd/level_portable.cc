@@ -6,6 +6,6 @@
 namespace rnnt {
 
 extern const Level kPortableLevel;
-const Level kPortableLevel = MakeLevel<Portable>("portable");
+constexpr Level kPortableLevel = MakeLevel<Portable>("portable");
 
 }  // namespace rnnt
