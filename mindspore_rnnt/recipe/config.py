@@ -46,6 +46,8 @@ class DataConfig:
     rate_wpm: list[int] = field(default_factory=lambda: [200, 300])
     pitch: list[int] = field(default_factory=lambda: [25, 75])
     seed: int = 1  # of the split and the voices, apart from train.seed
+    workers: int = 1  # that prepare batches ahead of training; never more than there are cores
+    processes: bool = False  # workers are processes and not threads; each has its own cache
 
 
 @dataclass

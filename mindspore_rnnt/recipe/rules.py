@@ -19,7 +19,7 @@ RULES = {
     "at least 1": (
         lambda value: value >= 1,
         [
-            *("data.buckets", "data.train_utterances", "data.heldout_utterances"),
+            *("data.buckets", "data.train_utterances", "data.heldout_utterances", "data.workers"),
             *("features.mels", "features.cmvn_utterances"),
             *("model.encoder_dim", "model.blocks", "model.heads", "model.feed_forward"),
             *("model.conv_kernel", "model.predictor_dim", "model.predictor_context"),

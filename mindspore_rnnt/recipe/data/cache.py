@@ -29,6 +29,10 @@ class FeatureCache:
         if self._folder:
             self._folder.mkdir(parents=True, exist_ok=True)
 
+    def __getstate__(self) -> dict:
+        """For a worker process, which fills a memory of its own."""
+        return self.__dict__ | {"_memory": {}}
+
     def features(self, utterance: Utterance, audio: np.ndarray) -> np.ndarray:
         """The features of the utterance, whose clean audio is at hand, and keep them."""
         features = self.get(utterance)

@@ -21,6 +21,7 @@ from mindspore.train import Model
 
 from ..config import Config
 from ..data import dataset
+from ..data.batches import BatchSource
 from ..decoding.run_folder import start_run
 from ..model import transducer
 from .step import SCALE_FACTOR, SCALE_WINDOW, build_optimizer
@@ -45,7 +46,7 @@ def model_and_dataset(config: Config) -> tuple[Model, Dataset]:
     return Model(network, optimizer=optimizer, **scale), batches(source)
 
 
-def batches(source: dataset.BatchSource) -> Dataset:
+def batches(source: BatchSource) -> Dataset:
     """The columns of `transducer.INPUTS`; each pass over the dataset is another epoch."""
     return GeneratorDataset(
         _Epochs(source), list(transducer.INPUTS), shuffle=False, num_parallel_workers=1
@@ -53,13 +54,16 @@ def batches(source: dataset.BatchSource) -> Dataset:
 
 
 class _Epochs:
-    def __init__(self, source: dataset.BatchSource):
+    def __init__(self, source: BatchSource):
         self._source, self._epoch = source, 0
 
     def __iter__(self):
-        rows = self._source.epoch(self._epoch)
+        epoch = self._epoch
         self._epoch += 1
-        return (tuple(batch[name] for name in transducer.INPUTS) for batch in rows)
+        for step in range(self._source.steps_per_epoch):
+            batch = self._source.batch(epoch, step)
+            self._source.name_lost(batch["lost"])
+            yield tuple(batch[name] for name in transducer.INPUTS)
 
     def __len__(self) -> int:
         return self._source.steps_per_epoch

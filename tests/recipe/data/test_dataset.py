@@ -262,7 +262,7 @@ def test_a_batch_that_is_lost_whole_is_made_of_others(on_disk, tmp_path):
 
     for wav in (tmp_path / "train").iterdir():
         wav.unlink()
-    with pytest.warns(UserWarning), pytest.raises(RuntimeError, match="no training utterance"):
+    with pytest.raises(RuntimeError, match=r"no training utterance .* any more; train-\d+: "):
         list(source.epoch(0))
 
 
@@ -329,3 +329,26 @@ def test_augmentation_grows_over_the_first_epochs():
             assert abs(frames - len(clean) - 100 * seconds) <= 1
             if epoch == 0:
                 assert np.array_equal(features[:frames], cmvn(clean)), "nothing is done to it"
+
+
+@pytest.mark.parametrize("workers", [["data.workers=2"], ["data.workers=2", "data.processes=true"]])
+def test_batches_do_not_depend_on_the_workers(built, workers):
+    alone = list(built[0].epoch(5))
+    several = dataset.build(config.load(None, [*OVERRIDES, *workers]))[0]
+    whole = list(several.epoch(5))
+    assert len(whole) == len(alone) and all(_same(*pair) for pair in zip(alone, whole))
+    rest = list(several.epoch(5, start_step=9))
+    assert len(rest) == 3 and all(_same(*pair) for pair in zip(alone[9:], rest))
+
+
+def test_worker_processes_name_what_is_lost_and_keep_their_errors(on_disk, tmp_path):
+    several = [*on_disk, "features.cache_mb=0", "data.workers=2", "data.processes=true"]
+    source = dataset.build(config.load(None, several))[0]
+    (tmp_path / "train" / "train-00004.wav").unlink()
+    with pytest.warns(UserWarning, match=r"train-00004 became unreadable, 1 so far: "):
+        list(source.epoch(0))
+    assert source.lost == {"train-00004"}
+    for wav in (tmp_path / "train").iterdir():
+        wav.unlink()
+    with pytest.raises(RuntimeError, match=r"^no training utterance of up to \d+ frames"):
+        list(source.epoch(1))
