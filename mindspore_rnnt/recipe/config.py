@@ -81,9 +81,11 @@ class AugmentConfig:
     pad_seconds: list[float] = field(default_factory=lambda: [0.0, 1.5])
     floor_dbfs: list[float] = field(default_factory=lambda: [-80.0, -40.0])
     floorless: float = 0.1
-    # Epochs over which all of this, gain and noise grow from nothing to what is set here: a network
-    # that hears everything at once learns to guess the grammar and stays there for long.
-    ramp_epochs: int = 4
+    # The first epochs hear clean speech, then all of this, gain and noise grow over some more to
+    # what is set here: a small network that hears everything at once learns to guess the grammar's
+    # next phrase, and stays there for long.
+    clean_epochs: int = 0
+    ramp_epochs: int = 0
     reverberant: float = 0.0  # shares of utterances in a room, over a radio, and clipped
     narrow: float = 0.0
     clipped: float = 0.0

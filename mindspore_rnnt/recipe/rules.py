@@ -34,7 +34,12 @@ RULES = {
         [
             *("data.train_phrases", "data.train_fragments", "features.cache_mb"),
             *("data.train_noises", "data.train_others"),
-            *("augment.ramp_epochs", "augment.time_masks", "augment.time_width"),
+            *(
+                "augment.clean_epochs",
+                "augment.ramp_epochs",
+                "augment.time_masks",
+                "augment.time_width",
+            ),
             *("augment.frequency_masks", "augment.frequency_width"),
             *("optim.warmup_steps", "optim.weight_decay", "optim.clip_norm"),
             *("train.save_every", "train.evaluate_utterances", "train.require_loss_ratio"),

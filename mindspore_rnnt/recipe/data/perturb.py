@@ -35,8 +35,9 @@ class Perturber:
 
     def share(self, epoch: int) -> float:
         """How much of the augmentation an epoch has."""
-        ramp = self._config.augment.ramp_epochs
-        return min(1.0, epoch / ramp) if ramp else 1.0
+        options = self._config.augment
+        late = epoch - options.clean_epochs
+        return 0.0 if late < 0 else min(1.0, (late + 1) / (options.ramp_epochs + 1))
 
     def features(
         self, utterance: Utterance, number: int, epoch: int, speed: float, pads: np.ndarray

@@ -20,7 +20,6 @@ OVERRIDES = [
     "augment.reverberant=0.3",
     "augment.narrow=0.3",
     "augment.clipped=0.3",
-    "augment.ramp_epochs=0",
     "augment.time_masks=1",
     "augment.frequency_masks=1",
     "decode.batch_size=4",
@@ -315,7 +314,12 @@ def test_some_utterances_are_spread_over_all():
 
 def test_augmentation_grows_over_the_first_epochs():
     ramp = [*OVERRIDES, "augment.speeds=[1.0]", "augment.pad_seconds=[1, 1]", "noise.probability=1"]
-    ramp += ["augment.ramp_epochs=2", "augment.time_masks=0", "augment.frequency_masks=0"]
+    ramp += [
+        "augment.clean_epochs=1",
+        "augment.ramp_epochs=1",
+        "augment.time_masks=0",
+        "augment.frequency_masks=0",
+    ]
     settings = config.load(None, ramp)
     source, _, _, cmvn = dataset.build(settings)
     by_text = {item.text: item for item in source._utterances}
