@@ -13,14 +13,14 @@ COVERAGE_ENV := $(ROOT)/.venv-coverage
 TIDY_BUILD := $(ROOT)/build/tidy
 JOBS ?= $(shell nproc)
 
-.PHONY: help demo test levels smoke lint style tidy format coverage docs evaluate bench ascend headers wheel matrix clean
+.PHONY: help demo test levels smoke lint style types tidy format coverage docs evaluate bench ascend headers wheel matrix clean
 
 help:
 	@echo "make demo      venv, install, train the tiny Conformer-Transducer, show what it learned"
 	@echo "make test      venv, install, all tests"
 	@echo "make levels    the numerical tests at each further SIMD level of this machine"
 	@echo "make smoke     a one-minute training that must learn (CI runs it)"
-	@echo "make lint      style and tidy: ruff, clang-format and clang-tidy, as CI runs them"
+	@echo "make lint      style, types, tidy: ruff, clang-format, mypy, clang-tidy, as CI runs them"
 	@echo "make format    let ruff and clang-format rewrite the sources"
 	@echo "make coverage  branches of the core, and lines of the CPU kernel, that its tests reach"
 	@echo "make docs      the documentation as a site in build/docs; a warning is an error"
@@ -63,18 +63,21 @@ smoke:
 	$(call install,$(TEST_ENV),test)
 	mkdir -p $(RUNS) && cd $(RUNS) && $(TEST_ENV)/bin/python -m mindspore_rnnt.recipe train --config smoke.yaml --output $(RUNS)/smoke
 
-lint: style tidy
+lint: style types tidy
 
 $(LINT_ENV)/bin/ruff: Makefile
 	test -x $(LINT_ENV)/bin/python || $(PYTHON) -m venv $(LINT_ENV)
 	$(LINT_ENV)/bin/python -m pip install --quiet --disable-pip-version-check \
-		ruff==0.14.0 clang-format==19.1.7 clang-tidy==19.1.0
+		ruff==0.14.0 clang-format==19.1.7 clang-tidy==19.1.0 mypy==2.4.1 'numpy<2'
 	touch $@
 
 style: $(LINT_ENV)/bin/ruff
 	$(LINT_ENV)/bin/ruff check $(ROOT)
 	$(LINT_ENV)/bin/ruff format --check $(ROOT)
 	$(LINT_ENV)/bin/clang-format --dry-run --Werror $(CXX_SOURCES)
+
+types: $(LINT_ENV)/bin/ruff
+	cd $(ROOT) && $(LINT_ENV)/bin/mypy
 
 # The files that this machine compiles, each with its own options.
 tidy: $(LINT_ENV)/bin/ruff

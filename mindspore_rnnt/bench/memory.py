@@ -52,4 +52,5 @@ def _status(key):
 
 
 if __name__ == "__main__":
-    print(_child(sys.argv[1], sys.argv[2], uniform(*map(int, sys.argv[3:]))))
+    B, T, U, V = map(int, sys.argv[3:])
+    print(_child(sys.argv[1], sys.argv[2], uniform(B, T, U, V)))

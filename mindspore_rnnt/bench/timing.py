@@ -33,7 +33,7 @@ def measure(
 
     What memory does not hold is left out, and so is a peer that fails.
     """
-    timings = {}
+    timings: dict[str, Timing] = {}
     for group in _groups(contenders, problem):
         need = memory_bytes(group, problem)
         if need > _available_bytes():

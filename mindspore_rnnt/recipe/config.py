@@ -254,7 +254,7 @@ def _items(tree: object, where: str) -> typing.Iterable[tuple[str, object]]:
     return tree.items()
 
 
-def _known(section: object, key: str, where: str, what: str) -> str:
+def _known(section: typing.Any, key: str, where: str, what: str) -> str:
     names = [item.name for item in dataclasses.fields(section)]
     if key in names:
         return key
@@ -263,7 +263,7 @@ def _known(section: object, key: str, where: str, what: str) -> str:
     raise ValueError(f"{where}: unknown {what}: '{key}'; {hint}")
 
 
-def _cast(value: object, kind: object, where: str) -> object:
+def _cast(value: object, kind: typing.Any, where: str) -> object:
     """`value` as `kind`; only casts that lose nothing (YAML reads 1e-3 as a string)."""
     if typing.get_origin(kind) is list:
         if not isinstance(value, list):

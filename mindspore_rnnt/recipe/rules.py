@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import typing
+
 CHOICES = {
     "model.subsampling": ("stack", "conv2d"),
     "model.predictor": ("stateless", "lstm"),
@@ -83,7 +85,7 @@ RULES = {
 }
 
 
-def check(config: object) -> None:
+def check(config: typing.Any) -> None:
     """`config` is a `config.Config`. A ValueError for the first setting that breaks a rule."""
     for key, choices in CHOICES.items():
         if _value(config, key) not in choices:
@@ -108,6 +110,6 @@ def check(config: object) -> None:
         )
 
 
-def _value(config: object, key: str) -> object:
+def _value(config: object, key: str) -> typing.Any:
     section, name = key.split(".")
     return getattr(getattr(config, section), name)

@@ -70,7 +70,8 @@ def _draw(
     pinyin, hop = grammar.pinyin if grammar else {}, config.features.hop_ms / 1000
     for number, item in enumerate(_those(decoded, drawn), start=1):
         what = (item.features, hop, item.text, item.seconds, item.utterance.text)
-        pictures.emissions(*what, pinyin, folder / f"emissions_{number}.png", noise)
+        file = folder / f"emissions_{number}.png"  # those drawn keep their features
+        pictures.emissions(*what, pinyin, file, noise)  # type: ignore[arg-type]
 
 
 def _print_tickets(

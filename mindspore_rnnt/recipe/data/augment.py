@@ -45,7 +45,10 @@ def draw_pads(
 
 
 def surround(
-    speech: np.ndarray, pads: Sequence[int], level_dbfs: float | None, rng: np.random.Generator
+    speech: np.ndarray,
+    pads: Sequence[int] | np.ndarray,
+    level_dbfs: float | None,
+    rng: np.random.Generator,
 ) -> np.ndarray:
     """Speech with so many samples before and after it, and throughout a quiet noise, if any.
 
@@ -84,7 +87,7 @@ def pass_channel(
         audio = channel.clip(audio, rng.uniform(*CLIPPED_DB))
     if not any(config.gain_db):
         return audio
-    return audio * gain(rng.uniform(*config.gain_db))
+    return gain(rng.uniform(*config.gain_db)) * audio
 
 
 def ramped(config: AugmentConfig, share: float) -> AugmentConfig:

@@ -46,7 +46,7 @@ class FeatureCache:
         if self._folder is None:
             return self._memory.get(utterance)
         try:
-            return np.load(self._file(utterance))
+            return np.load(self._file(self._folder, utterance))
         except (OSError, ValueError, EOFError):
             return None
 
@@ -60,9 +60,9 @@ class FeatureCache:
         handle, name = tempfile.mkstemp(dir=self._folder, suffix=".tmp")
         with os.fdopen(handle, "wb") as stream:
             np.save(stream, features)
-        os.replace(name, self._file(utterance))
+        os.replace(name, self._file(self._folder, utterance))
 
-    def _file(self, utterance: Utterance) -> Path:
+    def _file(self, folder: Path, utterance: Utterance) -> Path:
         """Named by what the features depend on: settings and either samples or the file's state."""
         digest = hashlib.sha1(self._settings.encode())
         if utterance.pcm is not None:
@@ -72,4 +72,4 @@ class FeatureCache:
             digest.update(
                 f"{Path(utterance.path).resolve()} {state.st_size} {state.st_mtime_ns}".encode()
             )
-        return self._folder / f"{digest.hexdigest()}.npy"
+        return folder / f"{digest.hexdigest()}.npy"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -34,8 +35,8 @@ class LogMel:
         self._window = np.hanning(self.window_samples) ** 0.85  # Kaldi's "povey"
         self._filters = csr_matrix(mel_filters(config.mels, self.fft_size, config.sample_rate))
 
-    def num_frames(self, samples: int | np.ndarray) -> int | np.ndarray:
-        """Whole frames of so many samples, or of each number of an array."""
+    def num_frames(self, samples: Any) -> Any:
+        """Whole frames of so many samples, an int, or of each number of an array."""
         return np.maximum(0, 1 + (samples - self.window_samples) // self.hop_samples)
 
     def __call__(self, audio: np.ndarray) -> np.ndarray:
@@ -94,7 +95,7 @@ class Cmvn:
     @classmethod
     def of(cls, features: Iterable[np.ndarray]) -> Cmvn:
         """Statistics over every frame of the given utterances."""
-        count, total, squares = 0, 0.0, 0.0
+        count, total, squares = 0, np.zeros(1), np.zeros(1)
         for item in features:
             wide = item.astype(np.float64)
             count += len(wide)

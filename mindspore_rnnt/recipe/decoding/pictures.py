@@ -33,7 +33,7 @@ def emissions(
     frames, mels = features.shape
     axes.imshow(features.T, origin="lower", aspect="auto", extent=(0, frames * hop, 0, mels))
     font = chinese_font()
-    family = {"fontfamily": font} if font else {}
+    family: dict = {"fontfamily": font} if font else {}
     for character, second, line in zip(text, seconds, lines(seconds, LABEL * frames * hop)):
         axes.axvline(second, color="white", linewidth=0.8)
         height = mels * (0.93 - 0.07 * line)
@@ -49,7 +49,8 @@ def emissions(
 
 def lines(seconds: Sequence[float], width: float) -> list[int]:
     """The line for each label, so wide, that no two emitted close together cover each other."""
-    last, chosen = [], []  # the last label's place on each line
+    last: list[float] = []  # the last label's place on each line
+    chosen = []
     for second in seconds:
         line = next((n for n, end in enumerate(last) if end <= second - width), len(last))
         last[line : line + 1] = [second]

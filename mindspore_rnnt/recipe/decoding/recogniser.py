@@ -100,8 +100,8 @@ class Recogniser:
     def predict(self, tokens: np.ndarray, state: State) -> tuple[np.ndarray, State]:
         """(n,) tokens and a state -> (n, D) and the next state."""
         inputs = (Tensor(tokens.astype(np.int32)), *(Tensor(item) for item in state))
-        output, *state = self._predict(*inputs)
-        return output.asnumpy(), tuple(item.asnumpy() for item in state)
+        output, *after = self._predict(*inputs)
+        return output.asnumpy(), tuple(item.asnumpy() for item in after)
 
     def join(self, frames: np.ndarray, outputs: np.ndarray) -> np.ndarray:
         """(n, De) frames and (n, Dp) predictor outputs -> (n, V) logits."""

@@ -81,9 +81,11 @@ def table(
 
 def scores(decoded: Sequence[Decoded], grammar: Grammar | None) -> dict:
     """CER, sentence and slot accuracy of some utterances; slots where some said a command."""
-    metrics = {"cer": CharErrorRate(), "sentences": SentenceAccuracy()}
+    metrics: dict = {"cer": CharErrorRate(), "sentences": SentenceAccuracy()}
     parser = TicketParser(grammar) if grammar else None
-    orders = {"slots": SlotAccuracy(parser), "wrong orders": WrongOrders(parser)} if parser else {}
+    orders: dict = (
+        {"slots": SlotAccuracy(parser), "wrong orders": WrongOrders(parser)} if parser else {}
+    )
     texts = [item.text for item in decoded], [item.utterance.text for item in decoded]
     for metric in metrics.values():
         metric.update(*texts)
@@ -96,7 +98,7 @@ def scores(decoded: Sequence[Decoded], grammar: Grammar | None) -> dict:
 
 def format_table(rows: Sequence[dict]) -> str:
     """Markdown: rates in percent, other columns as they are, a dash where a row has none."""
-    names = list(max(rows, key=len))
+    names = [*max(rows, key=len)]
     lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
     for row in rows:
         values = [row.get(name, "-") for name in names]

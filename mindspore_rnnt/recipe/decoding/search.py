@@ -6,6 +6,7 @@ All rows of a batch go through the network together, in arrays of one size.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -196,7 +197,7 @@ def _score_of_choice(choice: tuple) -> float:
     return -choice[0]
 
 
-def _best(items: object, width: int) -> list[Hypothesis]:
+def _best(items: Iterable[Hypothesis], width: int) -> list[Hypothesis]:
     return sorted(items, key=lambda item: -item.score)[:width]
 
 

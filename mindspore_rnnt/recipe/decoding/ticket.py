@@ -44,7 +44,7 @@ class TicketParser:
             if match is not None:
                 known, end = count, match.end()
                 break
-        if known == len(self._patterns) and match.groups()[-1:] != ("",):
+        if match is not None and known == len(self._patterns) and match.groups()[-1:] != ("",):
             return {"expected": "end", "phrases": [], "found": text[end:]}
         kind, value = self._grammar.parts[min(known, len(self._patterns) - 1)]
         phrases = list(self._grammar.slots[value]) if kind == "slot" else [value]

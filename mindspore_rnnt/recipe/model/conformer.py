@@ -24,7 +24,7 @@ class ConformerEncoder(nn.Cell):
 
     def __init__(self, config: ModelConfig, mels: int):
         super().__init__()
-        kinds = {"stack": StackSubsampling, "conv2d": Conv2dSubsampling}
+        kinds: dict = {"stack": StackSubsampling, "conv2d": Conv2dSubsampling}
         self.chunk_size, self.left_chunks = config.chunk_size, config.left_chunks
         self.dim, self.heads, self.kernel = config.encoder_dim, config.heads, config.conv_kernel
         self.subsampling = kinds[config.subsampling](mels, config.encoder_dim)
@@ -56,7 +56,7 @@ class ConformerEncoder(nn.Cell):
         position = ops.arange(room + size)
         hidden = ops.logical_or(position < room - past, position >= room + frames)
         bias = self._distance(size, room + size) + HIDDEN * hidden.astype(self.slopes.dtype)
-        kept = (history,)
+        kept: tuple[Tensor, ...] = (history,)
         for i, block in enumerate(self.blocks):
             x, (keys, values, mixed) = block(x, bias, cache[1 + 3 * i : 4 + 3 * i])
             kept = (*kept, keys[:, :, size:], values[:, :, size:], mixed)

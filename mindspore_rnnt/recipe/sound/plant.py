@@ -58,6 +58,8 @@ def broadband(samples: int, sample_rate: int, rng: np.random.Generator) -> np.nd
 
 def tonal(samples: int, sample_rate: int, rng: np.random.Generator) -> np.ndarray:
     """Whine of a compressor, a siren, or the beeps of an alarm."""
+    pitch: np.ndarray | float
+    envelope: np.ndarray | float
     kind = rng.integers(3)
     if kind == 0:  # a whine whose pitch drifts
         pitch = _log_uniform(rng, 120.0, 2500.0)

@@ -72,8 +72,8 @@ def run(config: Config, resume: bool = False) -> list[dict]:
         row = _finish_epoch(position, step)
         if group.leads:
             if position.epoch % settings.evaluate_every == 0:
-                some = dataset.spread(heldout, settings.evaluate_utterances or len(heldout))
-                decoded = scoring.decode_all(recogniser, config, some, vocabulary, cmvn)
+                chosen = dataset.spread(heldout, settings.evaluate_utterances or len(heldout))
+                decoded = scoring.decode_all(recogniser, config, chosen, vocabulary, cmvn)
                 row["cer"] = scoring.scores(decoded, None)["cer"]
             row["seconds"] = round(time.perf_counter() - started, 1)
             checkpoints.save(position, is_best=_is_best(position.history))
@@ -132,7 +132,7 @@ def _changes(folder: Path, config: Config, vocabulary: Vocabulary) -> list[str]:
 def _finish_epoch(position: Position, step: TrainStep) -> dict:
     """Move on to the next epoch; the row of the one that is over."""
     loss = float(np.mean(position.losses)) if position.losses else float("nan")
-    row = {"epoch": position.epoch, "update": position.update, "loss": loss}
+    row: dict = {"epoch": position.epoch, "update": position.update, "loss": loss}
     row |= {"skipped": position.skipped, "cer": None, "seconds": 0.0}
     position.history.append(row)
     position.epoch, position.step, position.losses = position.epoch + 1, 0, []

@@ -26,11 +26,11 @@ class Progress:
     def step(self, row: dict) -> None:
         self._bar.update()
         self._bar.set_postfix(epoch=row["epoch"], loss=f"{row['loss']:.3f}", refresh=False)
-        if self._visible:
+        if self._steps is not None:
             self._steps.append(row)
 
     def epoch(self, row: dict) -> None:
-        if self._visible:
+        if self._epochs is not None:
             self._epochs.append(row)
             self.note("  ".join(f"{name} {_short(value)}" for name, value in row.items()))
 
@@ -41,7 +41,7 @@ class Progress:
 
     def close(self) -> None:
         self._bar.close()
-        if self._visible:
+        if self._steps is not None and self._epochs is not None:
             steps = [{"step": row["update"], "loss": row["loss"]} for row in self._steps.rows]
             rates = [
                 {"step": row["update"], "cer": row["cer"]}
