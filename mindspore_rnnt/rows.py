@@ -43,7 +43,7 @@ def packed_indices(
     """
     b, t, u, max_t, max_u = _cells("packed_indices", logit_lengths, target_lengths, max_t, max_u)
     for name, size, more in (("max_t", max_t, 0), ("max_u", max_u, 1)):
-        most = 2**31 // len(logit_lengths) - more
+        most = 2**31 // np.size(logit_lengths) - more
         if size > most:
             raise ValueError(
                 f"For 'packed_indices', the '{name}' must be at most {most}, as the indices are "

@@ -91,7 +91,8 @@ class BatchSource:
         (B,) of the utterances, lost (key, error) of those that could not be read.
         """
         draws, steps = self._plan(epoch)
-        everyone, lost = steps[step], []
+        everyone = steps[step]
+        lost: list[tuple] = []
         shape = shape_of(draws.frames[everyone].max(), self.shapes)
         start = self._rank * self.batch_size
         found = self._found(epoch, everyone[start : start + self.batch_size], draws, lost)
