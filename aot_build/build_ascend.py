@@ -19,7 +19,8 @@ from importlib.metadata import distributions
 from importlib.util import find_spec
 from pathlib import Path
 
-from mindspore_rnnt.ascend.package import VARIABLE, VENDOR, package_path
+from mindspore_rnnt import __version__
+from mindspore_rnnt.ascend.package import VARIABLE, VENDOR, VERSION_FILE, package_path
 from mindspore_rnnt.ascend.toolkit import Cann, find_cann, where_cann_was_sought
 
 SOURCE = Path(__file__).resolve().parents[1] / "ascendc_op"
@@ -58,6 +59,7 @@ def build(cann: Cann, soc_version: str, target: Path) -> Path:
     try:
         package = _compile(cann, soc_version, work)
         _check_complete(package, soc_version)
+        (package / VERSION_FILE).write_text(f"{__version__}\n")
     except BuildError as error:
         raise BuildError(f"{error}\nThe logs are kept in {work}/custom_compiler.") from None
     _replace(target, package)
@@ -127,6 +129,7 @@ def _python_package():
 def _compile(cann, soc_version, work):
     compiler = _custom_compiler()
     shutil.copytree(compiler, work / "custom_compiler")
+    _look_in_the_toolkit_itself(work / "custom_compiler" / "setup.py")
     for folder in ("op_host", "op_kernel"):
         shutil.copytree(SOURCE / folder, work / folder)
     (work / "install").mkdir()
@@ -146,6 +149,12 @@ def _compile(cann, soc_version, work):
     if run.returncode:
         raise BuildError(f"MindSpore's custom_compiler failed with exit code {run.returncode}.")
     return work / "install" / "vendors" / VENDOR
+
+
+def _look_in_the_toolkit_itself(script):
+    """MindSpore 2.7 looks for the project template in the folder `latest` beside the toolkit, which
+    need not exist."""
+    script.write_text(script.read_text().replace('"../latest/tools/', '"tools/'))
 
 
 def _custom_compiler():

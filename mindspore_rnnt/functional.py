@@ -8,7 +8,7 @@ from .checks import check_reduction, check_switches
 from .kernels import get_ops
 from .kernels.pynative import FusedLoss
 from .kernels.recorder import in_given_precision
-from .launch import checked_batch, is_compiled, params_tensor, reduce_losses
+from .launch import checked_batch, is_compiled, params_tensor, reduce_losses, with_a_column
 
 
 def rnnt_loss(
@@ -119,10 +119,11 @@ def checked_loss(
     of the function or class named `caller`."""
     compiled = is_compiled(ops.clamp)
     inputs = (logits, targets, logit_lengths, target_lengths)
-    batch = (
-        *checked_batch(caller, *inputs, options, validate, compiled),
-        params_tensor(options, not compiled),
+    logits, targets, logit_lengths, target_lengths = checked_batch(
+        caller, *inputs, options, validate, compiled
     )
+    params = params_tensor(options, not compiled)
+    batch = (logits, with_a_column(targets), logit_lengths, target_lengths, params)
     if compiled:
         losses = get_ops().fused(*batch)[0] if fused_grad else get_ops().forward(*batch)[0]
         return reduce_losses(losses, reduction)

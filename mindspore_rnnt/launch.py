@@ -55,6 +55,12 @@ def as_int32(x: Tensor) -> Tensor:
     return x
 
 
+def with_a_column(targets: Tensor) -> Tensor:
+    """Targets (B, 0), of a batch without labels, become (B, 1): what aclnn makes of an empty tensor
+    is not documented."""
+    return ops.zeros((targets.shape[0], 1), ms.int32) if targets.shape[1] == 0 else targets
+
+
 def reduce_losses(losses: Tensor, reduction: str) -> Tensor:
     """(B,) -> (B,) or a scalar. `mean` is over the batch, whatever the lengths."""
     if reduction == "mean":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping
@@ -154,5 +155,11 @@ def _digest(texts: Iterable[str], files: Iterable[Path]) -> str:
 def _cache() -> Path:
     default = Path(tempfile.gettempdir()) / f"mindspore_rnnt_twin_{os.getuid()}"
     folder = Path(os.environ.get("MINDSPORE_RNNT_TWIN_CACHE", default))
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = folder.lstat()
+    if found.st_uid != os.getuid() or not stat.S_ISDIR(found.st_mode) or found.st_mode & 0o022:
+        raise TwinBuildError(
+            f"the cache {folder} holds code that is run: it must be a folder that only its owner, "
+            f"user {os.getuid()}, can write. Remove it, or set MINDSPORE_RNNT_TWIN_CACHE."
+        )
     return folder

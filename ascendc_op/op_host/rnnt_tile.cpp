@@ -127,8 +127,8 @@ class Tiler {
     return *this;
   }
 
-  // `phases` of rnnt_sizes.h. Those with a lattice wait for all cores, which deadlocks unless
-  // all of them run at once.
+  // `phases` of rnnt_sizes.h. Those with a lattice wait for all cores, which deadlocks unless all of
+  // them run at once, and which needs the framework's part of the workspace. The others need none.
   ge::graphStatus Launch(int32_t phases) {
     if (!good_) return ge::GRAPH_FAILED;
     const platform_ascendc::PlatformAscendC platform(context_->GetPlatformInfo());
@@ -141,9 +141,11 @@ class Tiler {
     }
     size_t* workspace = context_->GetWorkspaceSizes(1);
     if (workspace == nullptr) return ge::GRAPH_FAILED;
-    workspace[0] =
-        platform.GetLibApiWorkSpaceSize() + static_cast<size_t>(RnntWorkspaceBytes(*out_, phases));
-    if ((phases & kRnntLattice) != 0) context_->SetScheduleMode(kAllCoresAtOnce);
+    workspace[0] = 0;
+    if ((phases & kRnntLattice) != 0) {
+      workspace[0] = platform.GetLibApiWorkSpaceSize() + RnntWorkspaceBytes(*out_);
+      context_->SetScheduleMode(kAllCoresAtOnce);
+    }
     const int32_t cores = static_cast<int32_t>(platform.GetCoreNumAiv());
     return context_->SetBlockDim(
         static_cast<uint32_t>(RnntCoreCount(*out_, phases, element_bytes_, cores)));

@@ -21,6 +21,9 @@ struct Sample {
   RNNT_FN int64_t Diagonals() const { return T + U1 - 1; }
   RNNT_FN int64_t Lanes() const { return RnntLanes(T, U1); }
   RNNT_FN bool ByFrame() const { return RnntByFrame(T, U1); }
+  // The lanes of cell (0, 0), and of (T, U), where the last blank leads.
+  RNNT_FN int64_t FirstCellLane() const { return ByFrame() ? 0 : U1 - 1; }
+  RNNT_FN int64_t EndLane() const { return ByFrame() ? T : 0; }
   RNNT_FN int64_t Cells() const { return valid ? T * U1 : 0; }
 };
 

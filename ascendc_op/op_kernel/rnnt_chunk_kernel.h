@@ -36,9 +36,13 @@ class StatsFromTensor {
     batch_ = batch;
     sink_ = sink;
     reader_.Init(pipe, batch->tiling().rows, kStatCount, stats);
+    pipe->InitBuffer(buffer_, kStatCount * kMaxRows * sizeof(float));
+    Duplicate(buffer_.Get<float>(), 0.0f, kStatCount * kMaxRows);
+    Fence();
   }
 
   RNNT_FN void Run() {
+    const LocalTensor<float> stats = buffer_.Get<float>();
     Tiles tiles;
     tiles.Init(batch_, kMaxRows, kStatCount * sizeof(float));
     Tile next;
@@ -49,35 +53,23 @@ class StatsFromTensor {
       reader_.Receive();
       more = tiles.Next(&next);
       if (more) reader_.Load(next);
-      const LocalTensor<float> stats = sink_->Begin();
-      for (int32_t c = 0; c < kStatCount; ++c) {
-        reader_.Column(stats[c * kMaxRows], c, tile.count);
-      }
+      const int32_t n = tile.count, pitch = static_cast<int32_t>(RnntAlignUp(n, kBlockLanes));
+      for (int32_t c = 0; c < kStatCount; ++c) reader_.Column(stats[c * pitch], c, n);
       Fence();
       reader_.Release();
-      // Whoever computed the statistics may write log 0 as -inf. No label follows the last one.
-      const LocalTensor<float> blank = stats[kLpBlank * kMaxRows],
-                               label = stats[kLpLabel * kMaxRows];
-      Maxs(blank, blank, kLogZero, tile.count);
-      Maxs(label, label, kLogZero, tile.count);
+      const LocalTensor<float> gaps = stats[kBlankGap * pitch];
+      CloseLastRow(tile, gaps[pitch]);
       Fence();
-      CloseLastRow(tile, label);
-      sink_->End(tile, stats);
+      sink_->Store(tile, {stats, stats[kRowSum * pitch], gaps, pitch});
+      Fence();
     }
   }
 
  private:
-  // The row with u = U is the tile's first, if it is there.
-  RNNT_FN void CloseLastRow(const Tile& tile, const LocalTensor<float>& label) {
-    if (tile.u != tile.sample.U1 - 1) return;
-    LaneMask first(0);
-    Duplicate(label, kLogZero, first.bits, 1, 1, 8);
-    Fence();
-  }
-
   Batch* batch_;
   StatsToWorkspace* sink_;
   RecordReader reader_;
+  TBuf<TPosition::VECCALC> buffer_;
 };
 
 // RnntLattice: stats (N, 4), lengths -> loss (B,), coefficients (N, 3).
@@ -88,7 +80,7 @@ RNNT_FN void RunLattice(TPipe* pipe, const Problem& problem, GM_ADDR stats, GM_A
   {
     batch.Plan(pipe);
     StatsToWorkspace sink;
-    sink.Init(pipe, workspace);
+    sink.Init(pipe, workspace, true);
     sink.SkipLabels(&batch);
     StatsFromTensor source;
     source.Init(pipe, &batch, &sink, stats);

@@ -18,9 +18,9 @@ class StateFromChunk {
     dloss_.Bind(tiling.rows, 1, row_dloss);
     columns_.Init(pipe);
     pipe->InitBuffer(queue_, 1, 3 * kTensorLanes * sizeof(float));  // free before the next load
-    pipe->InitBuffer(dloss_buffer_, kMaxRows * sizeof(float));
+    pipe->InitBuffer(vector_buffer_, kVectorCount * kMaxRows * sizeof(float));
     pipe->InitBuffer(block_buffer_, kMaxRows * kBlockBytes);
-    Duplicate(dloss_buffer_.Get<float>(), 0.0f, kMaxRows);
+    Duplicate(vector_buffer_.Get<float>(), 0.0f, kVectorCount * kMaxRows);
     Fence();
   }
 
@@ -38,47 +38,107 @@ class StateFromChunk {
   RNNT_FN void Compute(const Tile& tile, const Verdict&) {
     const int32_t n = tile.count;
     LocalTensor<float> source = queue_.DeQue<float>();
+    Order<HardEvent::S_V>();  // scalars of the last tile may still be read
     columns_.Get(vectors_.Get(kStateRowMax), source, kRowMax, n);
-    columns_.Get(vectors_.Get(kStateLogSum), source, kLogSum, n);
+    columns_.Get(vectors_.Get(kStateLogSum), source, kRowSum, n);
     for (int32_t c = kOccupation; c < kStateWidth; ++c) {
       columns_.Get(vectors_.Get(static_cast<StateColumn>(c)), source[kTensorLanes], c - kOccupation,
                    n);
     }
-    columns_.Get(dloss_buffer_.Get<float>(), source[2 * kTensorLanes], 0, n);
+    columns_.Get(Get(kDloss), source[2 * kTensorLanes], 0, n);
     Fence();
-    ToBlocks(block_buffer_.Get<float>(), dloss_buffer_.Get<float>(), n);
-    Order<HardEvent::V_S>();
     queue_.FreeTensor(source);
+    Ln(vectors_.Get(kStateLogSum), vectors_.Get(kStateLogSum), n);
+    MakeWeights(n);
   }
 
-  // A row with dloss = 0 or that belongs to no path is 0, even if its logits are NaN; one of a NaN
-  // sample is NaN.
+  // A row of weight 0 or dloss 0 is 0, even if its logits are NaN.
   RNNT_FN void Weigh(const Piece& piece, const LocalTensor<float>& y, int32_t pitch) {
     WithRowValue<Times>(y, y, block_buffer_.Get<float>()[piece.row * kBlockLanes], piece.rows,
                         pitch);
     Fence();
-    const LocalTensor<float> dloss = dloss_buffer_.Get<float>();
-    const LocalTensor<float> occupation = vectors_.Get(kOccupation);
+    if (all_ordinary_) return;
     for (int32_t i = 0; i < piece.rows; ++i) {
       const uint32_t row = static_cast<uint32_t>(piece.row + i);
-      const float paths = occupation.GetValue(row);
-      if (dloss.GetValue(row) == 0.0f || paths == 0.0f) {
+      if (Get(kWeight).GetValue(row) == 0.0f || Get(kDloss).GetValue(row) == 0.0f) {
         Duplicate(y[i * pitch], 0.0f, pitch);
-      } else if (!(paths == paths)) {
-        Duplicate(y[i * pitch], paths, pitch);
       }
     }
     Fence();
   }
 
+  // Rows of weight NaN, once they are stored: as bits, since a Cast may not pass NaN on.
+  template <class Filler>
+  RNNT_FN void FillNaNRows(const Piece& piece, Filler* filler) {
+    if (all_ordinary_ || !piece.row_ends) return;
+    PipeBarrier<PIPE_MTE3>();
+    for (int32_t i = 0; i < piece.rows; ++i) {
+      const uint32_t row = static_cast<uint32_t>(piece.row + i);
+      const float weight = Get(kWeight).GetValue(row);
+      if (weight != weight && Get(kDloss).GetValue(row) != 0.0f) {
+        filler->Rows(piece.FirstRow() + i * piece.tile.row_step, 1, true);
+      }
+    }
+    PipeBarrier<PIPE_MTE3>();
+  }
+
  private:
   static constexpr int32_t kTensorLanes = kMaxRows * kBlockLanes;
+
+  enum Vector { kDloss, kWeight, kOrdinary, kOrdinaryCount, kVectorCount };
+
+  RNNT_FN LocalTensor<float> Get(Vector vector) {
+    return vector_buffer_.Get<float>()[vector * kMaxRows];
+  }
+
+  // weight = dloss, but 0 for a row on no path and NaN for a row of a NaN sample. The ordinary rows
+  // of a tile, with weights that are neither 0 nor NaN, are counted: usually all are.
+  RNNT_FN void MakeWeights(int32_t n) {
+    const LocalTensor<float> occupation = vectors_.Get(kOccupation);
+    const LocalTensor<float> weight = Get(kWeight), ordinary = Get(kOrdinary);
+    OneIfNotZero(ordinary, occupation, n);
+    Mul(weight, Get(kDloss), ordinary, n);
+    Fence();
+    Sub(ordinary, occupation, occupation, n);  // 0 or NaN
+    Fence();
+    Add(weight, weight, ordinary, n);
+    Fence();
+    ToBlocks(block_buffer_.Get<float>(), weight, n);
+    Abs(ordinary, weight, n);
+    Fence();
+    OneIfNotZero(ordinary, ordinary, n);
+    Sub(Get(kOrdinaryCount), weight, weight, n);
+    Fence();
+    Add(ordinary, ordinary, Get(kOrdinaryCount), n);
+    Fence();
+    float counted = 0.0f;
+    for (int32_t row = 0; row < n; row += kRepeatLanes) {
+      Total::Whole(Get(kOrdinaryCount)[row], ordinary[row],
+                   static_cast<int32_t>(RnntMin(kRepeatLanes, n - row)), 1, 1, 8);
+    }
+    Order<HardEvent::V_S>();
+    for (int32_t row = 0; row < n; row += kRepeatLanes) {
+      counted += Get(kOrdinaryCount).GetValue(static_cast<uint32_t>(row));
+    }
+    all_ordinary_ = counted == static_cast<float>(n);
+  }
+
+  // Of values that are not negative. Neither result depends on what an instruction makes of NaN.
+  RNNT_FN void OneIfNotZero(const LocalTensor<float>& dst, const LocalTensor<float>& x, int32_t n) {
+    Muls(dst, x, 1e38f, n);
+    Fence();
+    Muls(dst, dst, 1e38f, n);
+    Fence();
+    Mins(dst, dst, 1.0f, n);
+    Fence();
+  }
 
   StateVectors vectors_;
   Records stats_, coefficients_, dloss_;
   RecordColumns columns_;
   TQue<TPosition::VECIN, 1> queue_;
-  TBuf<TPosition::VECCALC> dloss_buffer_, block_buffer_;
+  TBuf<TPosition::VECCALC> vector_buffer_, block_buffer_;
+  bool all_ordinary_;
 };
 
 }  // namespace rnnt

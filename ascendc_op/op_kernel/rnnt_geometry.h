@@ -26,11 +26,11 @@ RNNT_SHARED_FN int64_t RnntAlignUp(int64_t value, int64_t to) { return (value + 
 RNNT_SHARED_FN int64_t RnntMin(int64_t a, int64_t b) { return a < b ? a : b; }
 RNNT_SHARED_FN int64_t RnntMax(int64_t a, int64_t b) { return a > b ? a : b; }
 
-// A sample's diagonals have U1 lanes, w = U - u; or T lanes, w = t, if that is less and fits one
-// strip. Either way the next lane is the next frame, and D lanes are less than twice the cells
-// unless T >= kRnntStripLanes.
-RNNT_SHARED_FN bool RnntByFrame(int64_t T, int64_t U1) { return T < U1 && T < kRnntStripLanes; }
-RNNT_SHARED_FN int64_t RnntLanes(int64_t T, int64_t U1) { return RnntByFrame(T, U1) ? T : U1; }
+// A sample's diagonals have U1 lanes, w = U - u; or, if T is less, T + 1 lanes, w = t, of which the
+// last one is that of (T, U), where the last blank leads. Either way the next lane is the next
+// frame, and D diagonals have at most twice as many lanes as there are cells.
+RNNT_SHARED_FN bool RnntByFrame(int64_t T, int64_t U1) { return T < U1; }
+RNNT_SHARED_FN int64_t RnntLanes(int64_t T, int64_t U1) { return RnntByFrame(T, U1) ? T + 1 : U1; }
 
 RNNT_SHARED_FN int64_t RnntStrips(int64_t lanes) {
   return (lanes + kRnntStripLanes - 1) / kRnntStripLanes;

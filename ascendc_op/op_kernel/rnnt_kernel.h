@@ -70,7 +70,7 @@ RNNT_FN void RunLosses(TPipe* pipe, const Problem& problem, Batch* batch, GM_ADD
     BatchRows rows;
     rows.Init(pipe, batch, problem.targets);
     StatsToWorkspace sink;
-    sink.Init(pipe, workspace);
+    sink.Init(pipe, workspace, !problem.options.fused_log_softmax);
     sink.CheckLabels(batch, &rows.labels(), problem.options.blank);
     RowStats<T, BatchRows, StatsToWorkspace> row_stats;
     row_stats.Init(pipe, &rows, &sink, problem.options, problem.logits);

@@ -78,12 +78,10 @@ class Labels {
 
   RNNT_FN void Release() { queue_.FreeTensor(current_); }
 
-  // For the tile received: where Gather finds each row's label entry, and what to add to its
-  // log-prob.
+  // For the tile received: where Gather finds each row's label entry.
   RNNT_FN void Prepare(const Tile& tile, int64_t V) {
     const int32_t n = tile.count;
     const LocalTensor<int32_t> label = Table(kLabel), entry = Table(kEntry);
-    const LocalTensor<float> penalty = Penalty();
     if (by_row_) {
       Adds(label, current_, int32_t{0}, n);
     } else {
@@ -94,24 +92,28 @@ class Labels {
              static_cast<uint32_t>(n));
     }
     Fence();
-    Cast(penalty, label, RoundMode::CAST_NONE, static_cast<uint32_t>(n));
     Maxs(entry, label, int32_t{0}, n);
+    if (by_row_) PreparePenalty(V, n);
     Fence();
-    if (by_row_) PenaliseWrongLabels(V, n);
-    Mins(penalty, penalty, 0.0f, n);
     Mins(entry, entry, static_cast<int32_t>(V - 1), n);
     Fence();
-    Muls(penalty, penalty, -kLogZero, n);
     Muls(entry, entry, kWordBytes, n);
     Fence();
-    if (by_row_) Add(penalty, penalty, Wrong(), n);
     Add(entry, entry, Table(kRowOffset), n);
     Fence();
   }
 
   RNNT_FN LocalTensor<uint32_t> EntryOffsets() { return Table(kEntry).ReinterpretCast<uint32_t>(); }
-  // 0, or at most kLogZero for a row without a label arc.
-  RNNT_FN LocalTensor<float> Penalty() { return Table(kPenalty).ReinterpretCast<float>(); }
+  // For the tile prepared: the label gap is -inf where there is no label arc, and +inf where the
+  // label is no class, so that the sample becomes NaN: a chunk has no other way to say it.
+  RNNT_FN void Close(const Tile& tile, const LocalTensor<float>& label_gap) {
+    if (by_row_) {
+      Add(label_gap, label_gap, Penalty(), tile.count);
+    } else {
+      CloseLastRow(tile, label_gap);
+    }
+    Fence();
+  }
 
   // found[0] > 0: a label of the sample is outside [0, V); found[8] > 0: one is blank.
   RNNT_FN void Check(const Sample& sample, int64_t V, int64_t blank,
@@ -202,23 +204,34 @@ class Labels {
                 DataCopyPadExtParams<int32_t>(true, 0, static_cast<uint8_t>(padding), -1));
   }
 
-  // A label outside [-1, V) makes its log-prob +inf, and so its sample NaN: a chunk has no
-  // other way to say it. `Penalty` holds the labels; `Wrong` becomes 0 or +inf.
-  RNNT_FN void PenaliseWrongLabels(int64_t V, int32_t n) {
-    const LocalTensor<float> label = Penalty(), wrong = Wrong();
-    Maxs(wrong, label, -1.0f, n);
+  // 0, -inf for a label of -1, +inf for one outside [-1, V).
+  RNNT_FN void PreparePenalty(int64_t V, int32_t n) {
+    const LocalTensor<float> penalty = Penalty(), wrong = Wrong();
+    Cast(penalty, Table(kLabel), RoundMode::CAST_NONE, static_cast<uint32_t>(n));
+    Fence();
+    Maxs(wrong, penalty, -1.0f, n);
     Fence();
     Mins(wrong, wrong, static_cast<float>(V - 1), n);
     Fence();
-    Sub(wrong, wrong, label, n);
+    Sub(wrong, wrong, penalty, n);
     Fence();
     Abs(wrong, wrong, n);
+    Mins(penalty, penalty, 0.0f, n);
     Fence();
-    Muls(wrong, wrong, 1e38f, n);
+    for (int32_t i = 0; i < 2; ++i) {
+      Muls(wrong, wrong, 1e38f, n);
+      Muls(penalty, penalty, 1e38f, n);
+      Fence();
+    }
+    // -inf for a wrong label below -1 as well: +inf must win.
+    Maxs(penalty, penalty, kLogZero, n);
     Fence();
-    Muls(wrong, wrong, 1e38f, n);
+    Add(penalty, penalty, wrong, n);
+    Fence();
+    Muls(penalty, penalty, 1e38f, n);
     Fence();
   }
+  RNNT_FN LocalTensor<float> Penalty() { return Table(kPenalty).ReinterpretCast<float>(); }
   RNNT_FN LocalTensor<float> Wrong() { return Table(kOrder).ReinterpretCast<float>(); }
 
   RNNT_FN LocalTensor<int32_t> Table(TableName name) {

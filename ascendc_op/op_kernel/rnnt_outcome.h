@@ -5,6 +5,7 @@
 #define MINDSPORE_RNNT_RNNT_OUTCOME_H_
 
 #include "rnnt_options.h"
+#include "rnnt_scaled.h"
 #include "rnnt_workspace.h"
 
 namespace rnnt {
@@ -20,7 +21,7 @@ enum Outcome {
 struct Verdict {
   Outcome outcome;
   float loss;
-  float log_p, log_p_scale;  // log P is their sum
+  float exponent, log_mantissa;  // log P is their sum
 
   RNNT_FN bool HasNaNGradient() const { return outcome == kNaN || outcome == kMismatch; }
 };
@@ -40,28 +41,30 @@ class OutcomeReader {
     const LocalTensor<float> header = Header(sample);
     if (header.GetValue(kBadLabels * kBlockLanes) > 0.0f) return verdict;
 
-    const float alpha = header.GetValue(kLogPAlpha * kBlockLanes);
-    const float alpha_scale = header.GetValue(kLogPAlphaScale * kBlockLanes);
-    const float beta = header.GetValue(kLogPBeta * kBlockLanes);
-    const float beta_scale = header.GetValue(kLogPBetaScale * kBlockLanes);
+    const uint32_t end = static_cast<uint32_t>(sample.EndLane() % kBlockLanes);
+    const uint32_t first = static_cast<uint32_t>(sample.FirstCellLane() % kBlockLanes);
+    const float alpha = header.GetValue(kAlphaExponent * kBlockLanes + end);
+    const float alpha_rest = header.GetValue(kAlphaLogMantissa * kBlockLanes + end);
+    const float beta = header.GetValue(kBetaExponent * kBlockLanes + first);
+    const float beta_rest = header.GetValue(kBetaLogMantissa * kBlockLanes + first);
     constexpr float kNoPath = 0.1f * kLogZero;
-    if (alpha + alpha_scale < kNoPath && beta + beta_scale < kNoPath) {
+    if (alpha + alpha_rest < kNoPath && beta + beta_rest < kNoPath) {
       verdict.outcome = kImpossible;
       verdict.loss = options_.zero_infinity ? 0.0f : kInfinity;
       return verdict;
     }
-    const float loss = -(alpha + alpha_scale);
-    const float difference = (alpha - beta) + (alpha_scale - beta_scale);
+    const float loss = -(alpha + alpha_rest);
+    const float difference = (alpha - beta) + (alpha_rest - beta_rest);
     verdict.outcome = difference == difference ? kMismatch : kNaN;
-    // Rounding of some T + U additions, relative to the loss for long utterances. Written so that
-    // NaN fails.
+    // Rounding of some T + U products, relative to the loss for long utterances. Written so that
+    // NaN fails. Beyond kExactExponent the posteriors would be wrong.
     const float steps = static_cast<float>(sample.Diagonals());
     const float tolerance = 1e-3f + 1e-5f * steps + 1e-6f * Magnitude(loss);
-    if (!(Magnitude(difference) <= tolerance)) return verdict;
+    if (!(Magnitude(difference) <= tolerance && Magnitude(loss) < kExactExponent)) return verdict;
 
     verdict.outcome = kLoss;
-    verdict.log_p = alpha;
-    verdict.log_p_scale = alpha_scale;
+    verdict.exponent = alpha;
+    verdict.log_mantissa = alpha_rest;
     // Paths that exclude each other have at most probability 1; what is beyond is rounding.
     const bool at_most_one =
         options_.fused_log_softmax && !(header.GetValue(kBlankLabels * kBlockLanes) > 0.0f);
@@ -94,7 +97,7 @@ class OutcomeReader {
   RNNT_FN LocalTensor<float> Header(const Sample& sample) {
     const LocalTensor<float> header = buffer_.Get<float>();
     Order<HardEvent::S_MTE2>();
-    DataCopy(header, workspace_[static_cast<uint64_t>(SampleSpace(sample).Header(kLogPAlpha))],
+    DataCopy(header, workspace_[static_cast<uint64_t>(SampleSpace(sample).Header(kAlphaExponent))],
              kHeaderBlocks * kBlockLanes);
     Order<HardEvent::MTE2_S>();
     return header;

@@ -6,11 +6,11 @@
 
 #include "rnnt_geometry.h"
 
-// Vector cycles of one direction of a sample's lattice, as far as it matters for balance: the fixed
-// latency of a diagonal's dependent instructions, and what each lane adds.
+// Vector cycles of a task as far as they matter for balance: the fixed latency of a diagonal's
+// dependent instructions, and what each lane adds.
 RNNT_SHARED_FN int64_t RnntLatticeCost(int64_t T, int64_t U1) {
   constexpr int64_t kMaxCost = int64_t{1} << 40;
-  return RnntMin(kMaxCost, (T + U1) * (240 + RnntLanes(T, U1) * 2 / 5));
+  return RnntMin(kMaxCost, (T + U1) * (200 + RnntLanes(T, U1) * 7 / 10));
 }
 
 // Moves heap[at] down to its place in a heap with the least key on top.

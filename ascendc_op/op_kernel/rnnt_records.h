@@ -112,6 +112,12 @@ class RecordReader {
   LocalTensor<float> received_;
 };
 
+constexpr int32_t kMaxColumns = 5;
+
+struct RecordColumnList {
+  LocalTensor<float> column[kMaxColumns];
+};
+
 class RecordWriter {
  public:
   RNNT_FN void Init(TPipe* pipe, int64_t rows, int32_t width, GM_ADDR records) {
@@ -120,14 +126,13 @@ class RecordWriter {
     pipe->InitBuffer(block_buffer_, 2 * kMaxRows * kBlockBytes);
   }
 
-  // Column c of the records is columns[c * kMaxRows ...]; lanes up to the next multiple of 8 are
-  // read.
-  RNNT_FN void Store(const Tile& tile, const LocalTensor<float>& columns) {
+  // One vector for each column; lanes up to the next multiple of 8 are read.
+  RNNT_FN void Store(const Tile& tile, const RecordColumnList& columns) {
     const int32_t n = tile.count, repeats = (n + kBlockLanes - 1) / kBlockLanes;
     const LocalTensor<float> records = queue_.AllocTensor<float>();
     for (int32_t c = 0; c < records_.width(); ++c) {
       const LocalTensor<float> blocks = block_buffer_.Get<float>()[c % 2 * kMaxRows * kBlockLanes];
-      ToBlocks(blocks, columns[c * kMaxRows], n);
+      ToBlocks(blocks, columns.column[c], n);
       Fence();
       uint64_t lane_of_each_block[2] = {0x0101010101010101ull << c, 0};
       Adds(records, blocks, 0.0f, lane_of_each_block, static_cast<uint8_t>(repeats),

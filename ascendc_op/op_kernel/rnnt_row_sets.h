@@ -54,26 +54,44 @@ class ChunkRows {
   Labels labels_;
 };
 
-// The statistics of a tile as kStatCount vectors, kMaxRows lanes apart.
+// The stats of a tile, by name. The label gaps are `pitch` lanes behind the blank gaps.
+struct TileStats {
+  LocalTensor<float> row_max, row_sum, gaps;
+  int32_t pitch;
+};
+
 class StatsToWorkspace {
  public:
-  RNNT_FN void Init(TPipe* pipe, GM_ADDR workspace) {
+  // `check_gaps`: whether a NaN can be in a row's gaps and not in its row_sum.
+  RNNT_FN void Init(TPipe* pipe, GM_ADDR workspace, bool check_gaps) {
+    check_gaps_ = check_gaps;
     workspace_.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(workspace));
-    pipe->InitBuffer(queue_, 2, kStatCount * kMaxRows * sizeof(float));
-    pipe->InitBuffer(log_zero_buffer_, 2 * kRnntStripLanes * sizeof(float));
-    Duplicate(log_zero_buffer_.Get<float>(), kLogZero, 2 * kRnntStripLanes);
+    pipe->InitBuffer(queue_, 2, kCellStats * kMaxRows * sizeof(float));
+    pipe->InitBuffer(work_buffer_, 2 * 2 * kMaxRows * sizeof(float));
+    pipe->InitBuffer(outside_buffer_, 2 * kFillLanes * 2 * sizeof(float));
+    Duplicate(outside_buffer_.Get<float>(), kLogZero, 2 * kFillLanes);
+    Duplicate(outside_buffer_.Get<float>()[2 * kFillLanes], 1.0f, 2 * kFillLanes);
     Order<HardEvent::V_MTE3>();
   }
 
-  RNNT_FN LocalTensor<float> Begin() { return queue_.AllocTensor<float>(); }
-
-  RNNT_FN void End(const Tile& tile, const LocalTensor<float>& stats) {
-    const Strip strip = SampleSpace(tile.sample).StripOf(tile.lane);
-    const int64_t row = tile.diagonal * kStatCount * strip.lanes;
-    queue_.EnQue(stats);
+  // Both arcs are worked on together.
+  RNNT_FN void Store(const Tile& tile, const TileStats& stats) {
+    const int32_t P = stats.pitch;
+    const LocalTensor<float> cells = queue_.AllocTensor<float>();
+    const LocalTensor<float> log_sum = work_buffer_.Get<float>();
+    const LocalTensor<float> work = work_buffer_.Get<float>()[2 * kMaxRows];
+    Adds(cells, stats.row_max, 0.0f, P);
+    Ln(log_sum, stats.row_sum, P);
+    Ln(log_sum[P], stats.row_sum, P);
+    Fence();
+    Adds(cells[kCellLogSum * P], log_sum, 0.0f, P);
+    ToScaled({cells[kBlankExponent * P], cells[kBlankMantissa * P]}, stats.gaps, log_sum, work,
+             2 * P, check_gaps_);
+    queue_.EnQue(cells);
     LocalTensor<float> out = queue_.DeQue<float>();
-    Copy(strip.stats + row + tile.lane - strip.first, out, kStatCount, kMaxRows, tile.count,
-         strip.lanes);
+    const Strip strip = SampleSpace(tile.sample).StripOf(tile.lane);
+    const int64_t at = strip.stats + tile.diagonal * kCellStats * strip.lanes;
+    Copy(at + tile.lane - strip.first, out, kCellStats, P, tile.count, strip.lanes);
     queue_.FreeTensor(out);
     FillOutside(tile);
   }
@@ -83,7 +101,7 @@ class StatsToWorkspace {
     Sample sample = batch->Begin();
     while (batch->Next(&sample)) {
       if (!sample.valid || sample.index % GetBlockNum() != GetBlockIdx()) continue;
-      const LocalTensor<float> found = Begin();
+      const LocalTensor<float> found = queue_.AllocTensor<float>();
       labels->Check(sample, batch->tiling().V, blank, found);
       Header(sample, found);
     }
@@ -94,7 +112,7 @@ class StatsToWorkspace {
     Sample sample = batch->Begin();
     while (batch->Next(&sample)) {
       if (!sample.valid || sample.index % GetBlockNum() != GetBlockIdx()) continue;
-      const LocalTensor<float> found = Begin();
+      const LocalTensor<float> found = queue_.AllocTensor<float>();
       Duplicate(found, 0.0f, kBlockLanes);
       Duplicate(found[kBlockLanes], 1.0f, kBlockLanes);
       Header(sample, found);
@@ -133,42 +151,41 @@ class StatsToWorkspace {
 
   RNNT_FN void FillLanes(const Tile& tile, int64_t begin, int64_t end) {
     const SampleSpace space(tile.sample);
+    const LocalTensor<float> zeros = outside_buffer_.Get<float>(), ones = zeros[2 * kFillLanes];
     while (begin < end) {
       const Strip strip = space.StripOf(begin);
-      const int64_t n = RnntMin(end, strip.first + strip.lanes) - begin;
-      const int64_t row = (tile.diagonal * kStatCount + kLpBlank) * strip.lanes;
-      Copy(strip.stats + row + begin - strip.first, log_zero_buffer_.Get<float>(), 2,
-           RnntAlignUp(n, kBlockLanes), n, strip.lanes);
+      const int64_t n = RnntMin(kFillLanes, RnntMin(end, strip.first + strip.lanes) - begin);
+      const int64_t at =
+          strip.stats + tile.diagonal * kCellStats * strip.lanes + begin - strip.first;
+      const int64_t pitch = RnntAlignUp(n, kBlockLanes);
+      Copy(at + kBlankExponent * strip.lanes, zeros, 2, pitch, n, strip.lanes);
+      Copy(at + kBlankMantissa * strip.lanes, ones, 2, pitch, n, strip.lanes);
       begin += n;
     }
   }
 
+  static constexpr int32_t kFillLanes = 512;
+
+  bool check_gaps_;
   GlobalTensor<float> workspace_;
   TQue<TPosition::VECOUT, 1> queue_;
-  TBuf<TPosition::VECOUT> log_zero_buffer_;
+  TBuf<TPosition::VECCALC> work_buffer_;
+  TBuf<TPosition::VECOUT> outside_buffer_;
 };
 
+// To the tensor of RnntRowStats.
 class StatsToTensor {
  public:
   RNNT_FN void Init(TPipe* pipe, int64_t rows, GM_ADDR stats) {
     writer_.Init(pipe, rows, kStatCount, stats);
-    pipe->InitBuffer(buffer_, kStatCount * kMaxRows * sizeof(float));
-    Duplicate(buffer_.Get<float>(), 0.0f, kStatCount * kMaxRows);
-    Fence();
   }
 
-  RNNT_FN LocalTensor<float> Begin() {
-    Fence();
-    return buffer_.Get<float>();
-  }
-  RNNT_FN void End(const Tile& tile, const LocalTensor<float>& stats) {
-    Fence();
-    writer_.Store(tile, stats);
+  RNNT_FN void Store(const Tile& tile, const TileStats& stats) {
+    writer_.Store(tile, {{stats.row_max, stats.row_sum, stats.gaps, stats.gaps[stats.pitch]}});
   }
 
  private:
   RecordWriter writer_;
-  TBuf<TPosition::VECCALC> buffer_;
 };
 
 }  // namespace rnnt

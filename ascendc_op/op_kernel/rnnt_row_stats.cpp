@@ -5,7 +5,7 @@
 extern "C" __global__ __aicore__ void rnnt_row_stats(GM_ADDR logits, GM_ADDR row_labels,
                                                      GM_ADDR params, GM_ADDR stats,
                                                      GM_ADDR workspace, GM_ADDR tiling) {
-  KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIV_1_0);
+  KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
   REGISTER_TILING_DEFAULT(RnntTiling);
   GET_TILING_DATA_WITH_STRUCT(RnntTiling, data, tiling);
   AscendC::TPipe pipe;

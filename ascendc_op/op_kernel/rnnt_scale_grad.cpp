@@ -6,7 +6,7 @@ extern "C" __global__ __aicore__ void rnnt_scale_grad(GM_ADDR grad, GM_ADDR logi
                                                       GM_ADDR target_lengths, GM_ADDR dloss,
                                                       GM_ADDR dlogits, GM_ADDR workspace,
                                                       GM_ADDR tiling) {
-  KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIV_1_0);
+  KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
   REGISTER_TILING_DEFAULT(RnntTiling);
   GET_TILING_DATA_WITH_STRUCT(RnntTiling, data, tiling);
   AscendC::TPipe pipe;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The second half of phase lattice, on all cores: what each row's gradient needs beside the row.
 //
-//   post_blank = exp(alpha + arc_blank - log P)
-//   post_label = exp(alpha + arc_label - log P) * (1 + fastemit_lambda)
+//   post_blank = alpha * arc_blank / P
+//   post_label = alpha * arc_label / P * (1 + fastemit_lambda)
 //   occupation = post_blank + post_label
 //
-// The occupation is not exp(alpha + beta - log P): as a sum, it makes a row of the gradient add up
+// The occupation is not alpha * beta / P: as a sum, it makes a row of the gradient add up
 // to 0 however alpha and beta were rounded. These three are the row's `coefficients`; together with
 // row_max and log_sum they are its `state`, which RnntForward leaves for RnntBackward.
 #ifndef MINDSPORE_RNNT_RNNT_STATE_H_
@@ -42,7 +42,7 @@ class StateFromLattice {
     workspace_.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(workspace));
     vectors_.Init(pipe);
     outcome_.Init(pipe, options, workspace);
-    pipe->InitBuffer(queue_, 2, (kSourceCount * kMaxRows + kRnntScaleFloats) * sizeof(float));
+    pipe->InitBuffer(queue_, 2, kSourceCount * kMaxRows * sizeof(float));
   }
 
   RNNT_FN Verdict Of(const Sample& sample) { return outcome_.Of(sample); }
@@ -50,55 +50,56 @@ class StateFromLattice {
   RNNT_FN StateVectors& vectors() { return vectors_; }
 
   RNNT_FN void Weigh(const Piece&, const LocalTensor<float>&, int32_t) {}
+  template <class Filler>
+  RNNT_FN void FillNaNRows(const Piece&, Filler*) {}
 
   RNNT_FN void Load(const Tile& tile) {
     const LocalTensor<float> source = queue_.AllocTensor<float>();
     const Strip strip = SampleSpace(tile.sample).StripOf(tile.lane);
     const int64_t W = strip.lanes, d = tile.diagonal, w = tile.lane - strip.first;
-    CopyIn(source, strip.stats + d * kStatCount * W + w, 2, W, tile.count);
-    CopyIn(source[kAlpha * kMaxRows], strip.alpha + d * W + w, 1, W, tile.count);
-    CopyIn(source[kArcBlank * kMaxRows], strip.arcs + d * 2 * W + w, 2, W, tile.count);
-    const int64_t scales = strip.scales + d / kRnntScaleGroup * kRnntScaleFloats;
-    DataCopy(source[kSourceCount * kMaxRows], workspace_[static_cast<uint64_t>(scales)],
-             kRnntScaleFloats);
+    const int64_t P = RnntAlignUp(tile.count, kBlockLanes);
+    CopyIn(source, strip.stats + d * kCellStats * W + w, kAlpha, W, tile.count);
+    CopyIn(source[kAlpha * P], strip.alpha + d * 2 * W + w, 2, W, tile.count);
+    CopyIn(source[kArcs * P], strip.arcs + d * 4 * W + w, 4, W, tile.count);
     queue_.EnQue(source);
   }
 
-  // posterior = exp((alpha + arc) + (scale_alpha + scale_beta - log_p_scale) - log_p)
-  // The scales are exact integers.
+  // posterior = alpha * arc / P. The exponents are added first, exactly.
   RNNT_FN void Compute(const Tile& tile, const Verdict& verdict) {
-    const int32_t n = tile.count;
+    const int32_t n = tile.count, P = static_cast<int32_t>(RnntAlignUp(n, kBlockLanes));
     LocalTensor<float> source = queue_.DeQue<float>();
-    const LocalTensor<float> alpha = source[kAlpha * kMaxRows];
-    const LocalTensor<float> scale = source[kSourceCount * kMaxRows];
-    const LocalTensor<float> blank = vectors_.Get(kPostBlank), label = vectors_.Get(kPostLabel);
-    const LocalTensor<float> occupation = vectors_.Get(kOccupation);
+    const Scaled alpha = {source[kAlpha * P], source[(kAlpha + 1) * P]};
+    const Scaled arcs = {source[kArcs * P], source[(kArcs + 2) * P]};  // blank, and label behind it
     Adds(vectors_.Get(kStateRowMax), source, 0.0f, n);
-    Adds(vectors_.Get(kStateLogSum), source[kMaxRows], 0.0f, n);
-    Add(blank, alpha, source[kArcBlank * kMaxRows], n);
-    Add(label, alpha, source[kArcLabel * kMaxRows], n);
-    Add(scale, scale, scale[kBlockLanes], kBlockLanes);
+    Adds(vectors_.Get(kStateLogSum), source[P], 0.0f, n);
+    Multiply(arcs, arcs, alpha, P);
+    Multiply(arcs.From(P), arcs.From(P), alpha, P);
     Fence();
-    Adds(scale, scale, -verdict.log_p_scale, kBlockLanes);
+    Adds(arcs.exponent, arcs.exponent, -verdict.exponent, 2 * P);
     Fence();
-    WithRowValue<Plus>(blank, blank, scale, 1, kMaxRows);
-    WithRowValue<Plus>(label, label, scale, 1, kMaxRows);
+    Adds(arcs.exponent, arcs.exponent, -verdict.log_mantissa, 2 * P);
     Fence();
-    Adds(blank, blank, -verdict.log_p, n);
-    Adds(label, label, -verdict.log_p, n);
+    Exp(arcs.exponent, arcs.exponent, 2 * P);
     Fence();
-    Exp(blank, blank, n);
-    Exp(label, label, n);
+    const LocalTensor<float> blank = vectors_.Get(kPostBlank), label = vectors_.Get(kPostLabel);
+    Mul(blank, arcs.exponent, arcs.mantissa, n);
+    Mul(label, arcs.exponent[P], arcs.mantissa[P], n);
     Fence();
-    Muls(label, label, label_weight_, n);
+    if (label_weight_ != 1.0f) Muls(label, label, label_weight_, n);
     Fence();
-    Add(occupation, blank, label, n);
+    Add(vectors_.Get(kOccupation), blank, label, n);
     Fence();
     queue_.FreeTensor(source);
   }
 
  private:
-  enum Source { kSourceRowMax, kSourceLogSum, kAlpha, kArcBlank, kArcLabel, kSourceCount };
+  enum Source {
+    kSourceRowMax,
+    kSourceLogSum,
+    kAlpha,
+    kArcs = kAlpha + 2,
+    kSourceCount = kArcs + 4
+  };
 
   // `count` arrays that are `lanes` long, from lane `at` of the first on; n lanes of each.
   RNNT_FN void CopyIn(const LocalTensor<float>& dst, int64_t at, int64_t count, int64_t lanes,
@@ -107,8 +108,7 @@ class StateFromLattice {
     DataCopyPad(
         dst, workspace_[static_cast<uint64_t>(at)],
         DataCopyExtParams(static_cast<uint16_t>(count), static_cast<uint32_t>(n * sizeof(float)),
-                          static_cast<uint32_t>((lanes - n) * sizeof(float)),
-                          static_cast<uint32_t>((kMaxRows - filled) / kBlockLanes), 0),
+                          static_cast<uint32_t>((lanes - n) * sizeof(float)), 0, 0),
         DataCopyPadExtParams<float>(true, 0, static_cast<uint8_t>(filled - n), 0.0f));
   }
 
@@ -139,6 +139,8 @@ class StateFromTensor {
 
   RNNT_FN StateVectors& vectors() { return vectors_; }
   RNNT_FN void Weigh(const Piece&, const LocalTensor<float>&, int32_t) {}
+  template <class Filler>
+  RNNT_FN void FillNaNRows(const Piece&, Filler*) {}
   RNNT_FN void Load(const Tile& tile) { reader_.Load(tile); }
   RNNT_FN void Compute(const Tile& tile, const Verdict&) {
     reader_.Receive();

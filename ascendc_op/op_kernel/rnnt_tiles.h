@@ -20,6 +20,13 @@ struct Tile {
   int64_t diagonal, lane, u;
 };
 
+// No label follows the last one: the gap of the row with u = U, the tile's first if it is there.
+RNNT_FN void CloseLastRow(const Tile& tile, const LocalTensor<float>& label_gap) {
+  if (tile.u != tile.sample.U1 - 1) return;
+  LaneMask first(0);
+  Duplicate(label_gap, -kInfinity, first.bits, 1, 1, 8);
+}
+
 // Where core `core` of `cores` begins.
 RNNT_FN int64_t Share(int64_t count, int64_t core, int64_t cores) {
   return count / cores * core + count % cores * core / cores;

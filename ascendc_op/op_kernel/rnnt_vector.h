@@ -71,13 +71,6 @@ RNNT_FN BinaryRepeatParams Strides(int32_t blk0, int32_t blk1, int32_t dst, int3
                             static_cast<uint8_t>(rep1));
 }
 
-struct Plus {
-  static RNNT_FN void Run(const LocalTensor<float>& dst, const LocalTensor<float>& a,
-                          const LocalTensor<float>& b, int32_t repeats,
-                          const BinaryRepeatParams& strides) {
-    Add(dst, a, b, static_cast<uint64_t>(kRepeatLanes), static_cast<uint8_t>(repeats), strides);
-  }
-};
 struct Minus {
   static RNNT_FN void Run(const LocalTensor<float>& dst, const LocalTensor<float>& a,
                           const LocalTensor<float>& b, int32_t repeats,
@@ -117,8 +110,12 @@ RNNT_FN void WithRowValue(const LocalTensor<float>& dst, const LocalTensor<float
 struct Largest {
   static RNNT_FN float Neutral() { return -kInfinity; }
   static RNNT_FN void Blocks(const LocalTensor<float>& dst, const LocalTensor<float>& x,
-                             int32_t mask, int32_t repeats) {
-    BlockReduceMax(dst, x, repeats, mask, 1, 1, 8);
+                             int32_t mask, int32_t repeats, int32_t src_blocks = 8) {
+    BlockReduceMax(dst, x, repeats, mask, 1, 1, src_blocks);
+  }
+  static RNNT_FN void Pairs(const LocalTensor<float>& dst, const LocalTensor<float>& x,
+                            int32_t lanes) {
+    Max(dst, dst, x, lanes);
   }
   static RNNT_FN void Whole(const LocalTensor<float>& dst, const LocalTensor<float>& x,
                             int32_t mask, int32_t repeats, int32_t dst_lanes, int32_t src_blocks) {
@@ -128,8 +125,12 @@ struct Largest {
 struct Total {
   static RNNT_FN float Neutral() { return 0.0f; }
   static RNNT_FN void Blocks(const LocalTensor<float>& dst, const LocalTensor<float>& x,
-                             int32_t mask, int32_t repeats) {
-    BlockReduceSum(dst, x, repeats, mask, 1, 1, 8);
+                             int32_t mask, int32_t repeats, int32_t src_blocks = 8) {
+    BlockReduceSum(dst, x, repeats, mask, 1, 1, src_blocks);
+  }
+  static RNNT_FN void Pairs(const LocalTensor<float>& dst, const LocalTensor<float>& x,
+                            int32_t lanes) {
+    Add(dst, dst, x, lanes);
   }
   static RNNT_FN void Whole(const LocalTensor<float>& dst, const LocalTensor<float>& x,
                             int32_t mask, int32_t repeats, int32_t dst_lanes, int32_t src_blocks) {
@@ -178,9 +179,29 @@ RNNT_FN void FoldShortRows(const LocalTensor<float>& dst, const LocalTensor<floa
   }
 }
 
+// Rows of at most 8 repeats: each repeat to a block, one value for each of its blocks; the blocks of
+// a row lane by lane; then each block to one value.
+template <class Fold>
+RNNT_FN void FoldNarrowRows(const LocalTensor<float>& dst, const LocalTensor<float>& x, int32_t n,
+                            int32_t pitch, const LocalTensor<float>& values) {
+  const int32_t lanes = n * kBlockLanes;
+  int32_t left = pitch / kRepeatLanes;
+  for (int32_t r = 0; r < left; ++r) {
+    Fold::Blocks(values[r * lanes], x[r * kRepeatLanes], kRepeatLanes, n, pitch / kBlockLanes);
+  }
+  Fence();
+  while (left > 1) {
+    const int32_t half = left / 2;
+    left -= half;
+    Fold::Pairs(values, values[left * lanes], half * lanes);
+    Fence();
+  }
+  FoldBlocks<Fold>(dst, values, lanes);
+}
+
 // dst[i] = fold of x[i][:]. The order of folding depends on the pitch alone, never on n.
 // Blocks of 8 lanes take a cycle for 64 lanes; WholeReduce takes 7, so it comes last. dst is
-// aligned if the pitch is 64 or 512. `eighth` has n rows of a whole repeat for each 512 of x (or
+// aligned if the pitch is at most 512. `eighth` has n rows of a whole repeat for each 512 of x (or
 // pitch / 8 lanes, if that is less than 64), `partials` n rows of an eighth of that, or of the next
 // whole repeat if that is more than one.
 template <class Fold>
@@ -188,8 +209,8 @@ RNNT_FN void FoldRows(const LocalTensor<float>& dst, const LocalTensor<float>& x
                       int32_t pitch, const LocalTensor<float>& eighth,
                       const LocalTensor<float>& partials) {
   const int32_t lanes = pitch / kBlockLanes;
-  if (lanes < kRepeatLanes) {
-    FoldShortRows<Fold>(dst, x, n, lanes, eighth);
+  if (lanes <= kRepeatLanes) {
+    FoldNarrowRows<Fold>(dst, x, n, pitch, eighth);
     return;
   }
   const int32_t repeats = (lanes + kRepeatLanes - 1) / kRepeatLanes;

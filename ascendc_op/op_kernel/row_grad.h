@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Phase row_grad: the second look at each row of logits, and its gradient.
 //
-//   d loss / d x_k = exp((x_k - row_max) - log_sum + log occupation)
+//   d loss / d x_k = exp(x_k - row_max) * (occupation / row_sum)
 //                    - [k = blank] post_blank - [k = label] post_label
 //
 // clipped to [-clamp, clamp], times dloss. Input that holds log-probabilities has no softmax term
@@ -32,8 +32,8 @@ class RowGrad {
     reader_.Init(pipe, tiling, kTileLanes, logits);
     writer_.Init(pipe, tiling, kTileLanes, grad);
     filler_.Init(pipe, tiling, V_, grad);
-    pipe->InitBuffer(bias_buffer_, kMaxRows * sizeof(float));
-    Duplicate(bias_buffer_.Get<float>(), 0.0f, kMaxRows);
+    pipe->InitBuffer(factor_buffer_, kMaxRows * sizeof(float));
+    Duplicate(factor_buffer_.Get<float>(), 0.0f, kMaxRows);
     Fence();
     pipe->InitBuffer(block_buffer_, kBlockVectorCount * kMaxRows * kBlockBytes);
   }
@@ -63,7 +63,7 @@ class RowGrad {
 
   enum BlockVector {
     kMaxBlocks,
-    kBiasBlocks,
+    kFactorBlocks,
     kPostBlankBlocks,
     kPostLabelBlocks,
     kBlockVectorCount
@@ -90,7 +90,8 @@ class RowGrad {
       work->sample = sample.index;
       work->verdict = state_->Of(sample);
       work->dloss = has_dloss_ ? dloss_.At(sample.index, 0) : 1.0f;
-      work->worked = work->verdict.outcome == kLoss && work->dloss != 0.0f;
+      work->worked =
+          work->verdict.outcome == kLoss && work->dloss != 0.0f && work->dloss == work->dloss;
     }
     return true;
   }
@@ -115,7 +116,8 @@ class RowGrad {
   // One value for all of the tile's rows: NaN, or 0 whatever is in the logits.
   RNNT_FN void Spread(const SamplePiece& work) {
     const Tile& tile = work.piece.tile;
-    const bool nan = work.verdict.HasNaNGradient() && work.dloss != 0.0f;
+    const bool nan =
+        (work.verdict.HasNaNGradient() || work.dloss != work.dloss) && work.dloss != 0.0f;
     for (int32_t i = 0; i < tile.count; ++i) filler_.Rows(tile.row + i * tile.row_step, 1, nan);
   }
 
@@ -129,9 +131,9 @@ class RowGrad {
                           pitch);
       reader_.Release();
       Fence();
-      WithRowValue<Plus>(y, y, Blocks(kBiasBlocks, piece.row), n, pitch);
-      Fence();
       Exp(y, y, n * pitch);
+      Fence();
+      WithRowValue<Times>(y, y, Blocks(kFactorBlocks, piece.row), n, pitch);
     } else {
       Duplicate(y, 0.0f, n * pitch);
     }
@@ -151,20 +153,23 @@ class RowGrad {
     }
     state_->Weigh(piece, y, pitch);
     writer_.Store(piece, pitch);
+    state_->FillNaNRows(piece, &filler_);
   }
 
   // The tile's state as blocks.
   RNNT_FN void SpreadState(int32_t n) {
     StateVectors& vectors = state_->vectors();
-    const LocalTensor<float> bias = bias_buffer_.Get<float>();
-    Ln(bias, vectors.Get(kOccupation), n);
+    const LocalTensor<float> factor = factor_buffer_.Get<float>();
+    Muls(factor, vectors.Get(kStateLogSum), -1.0f, n);
     Fence();
-    Sub(bias, bias, vectors.Get(kStateLogSum), n);
+    Exp(factor, factor, n);
+    Fence();
+    Mul(factor, factor, vectors.Get(kOccupation), n);
     ToBlocks(Blocks(kMaxBlocks), vectors.Get(kStateRowMax), n);
     ToBlocks(Blocks(kPostBlankBlocks), vectors.Get(kPostBlank), n);
     ToBlocks(Blocks(kPostLabelBlocks), vectors.Get(kPostLabel), n);
     Fence();
-    ToBlocks(Blocks(kBiasBlocks), bias, n);
+    ToBlocks(Blocks(kFactorBlocks), factor, n);
     Fence();
   }
 
@@ -216,7 +221,7 @@ class RowGrad {
   RowReader<T> reader_;
   RowWriter<T> writer_;
   Filler<T> filler_;
-  TBuf<TPosition::VECCALC> bias_buffer_, block_buffer_;
+  TBuf<TPosition::VECCALC> factor_buffer_, block_buffer_;
 };
 
 }  // namespace rnnt

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Phase row_stats: one look at each row of logits.
 //
-//   row_max = max_k x_k          lp_blank = (x_blank - row_max) - log_sum
-//   log_sum = log sum_k exp(x_k - row_max)          lp_label = (x_label - row_max) - log_sum
+//   row_max = max_k x_k                  blank_gap = x_blank - row_max
+//   row_sum = sum_k exp(x_k - row_max)   label_gap = x_label - row_max
 //
-// Kept apart because row_max + log_sum, rounded to float32, would cost the lattice digits. Input
-// that holds log-probabilities has row_max = log_sum = 0, and only its blank and label entries are
-// read.
+// Input that holds log-probabilities has row_max = 0 and row_sum = 1, and only its blank and label
+// entries are read.
 #ifndef MINDSPORE_RNNT_ROW_STATS_H_
 #define MINDSPORE_RNNT_ROW_STATS_H_
 
@@ -34,7 +33,10 @@ class RowStats {
     pipe->InitBuffer(pick_queue_, 1, 2 * kMaxRows * kBlockBytes);
     pipe->InitBuffer(vector_buffer_, kVectorCount * kMaxRows * sizeof(float));
     pipe->InitBuffer(block_buffer_, kMaxRows * kBlockBytes);
+    pipe->InitBuffer(gap_buffer_, 2 * kMaxRows * sizeof(float));
     Duplicate(vector_buffer_.Get<float>(), 0.0f, kVectorCount * kMaxRows);
+    Fence();
+    if (!options.fused_log_softmax) Duplicate(Get(kSum), 1.0f, kMaxRows);
     Fence();
   }
 
@@ -213,32 +215,20 @@ class RowStats {
     return wide;
   }
 
-  // The four statistics of the tile's rows. Log 0 becomes a number with which the lattice can
-  // calculate; NaN stays.
   RNNT_FN void Finish(const Tile& tile) {
-    const int32_t n = tile.count;
-    const LocalTensor<float> stats = sink_->Begin();
-    const LocalTensor<float> row_max = stats, log_sum = stats[kMaxRows];
-    const LocalTensor<float> blank = stats[kLpBlank * kMaxRows], label = stats[kLpLabel * kMaxRows];
+    const int32_t pitch = static_cast<int32_t>(RnntAlignUp(tile.count, kBlockLanes));
+    const LocalTensor<float> blank = gap_buffer_.Get<float>(), label = blank[pitch];
     if (options_.fused_log_softmax) {
-      Adds(row_max, Get(kMax), 0.0f, n);
-      Ln(log_sum, Get(kSum), n);
+      Sub(blank, Get(kBlank), Get(kMax), pitch);
+      Sub(label, Get(kLabel), Get(kMax), pitch);
     } else {
-      Duplicate(row_max, 0.0f, n);
-      Duplicate(log_sum, 0.0f, n);
+      Adds(blank, Get(kBlank), 0.0f, pitch);
+      Adds(label, Get(kLabel), 0.0f, pitch);
     }
     Fence();
-    Sub(blank, Get(kBlank), row_max, n);
-    Sub(label, Get(kLabel), row_max, n);
+    rows_->labels().Close(tile, label);
+    sink_->Store(tile, {Get(kMax), Get(kSum), blank, pitch});
     Fence();
-    Sub(blank, blank, log_sum, n);
-    Sub(label, label, log_sum, n);
-    Fence();
-    Add(label, label, rows_->labels().Penalty(), n);
-    Maxs(blank, blank, kLogZero, n);
-    Fence();
-    Maxs(label, label, kLogZero, n);
-    sink_->End(tile, stats);
   }
 
   Options options_;
@@ -252,7 +242,7 @@ class RowStats {
   GlobalTensor<Word> logits_;
   TQue<TPosition::VECIN, 1> pick_queue_;
   TBuf<TPosition::VECCALC> wide_buffer_, eighth_buffer_, partial_buffer_, vector_buffer_,
-      block_buffer_;
+      gap_buffer_, block_buffer_;
 };
 
 }  // namespace rnnt

@@ -35,7 +35,13 @@ class StateWriter {
       const bool worked = verdict.outcome == kLoss;
       if (worked) source_->Compute(tile, verdict);
       more = Next(&tiles, &next, &sample, &next_verdict);
-      writer_.Store(tile, (worked ? source_->vectors().All() : Mark(verdict))[first_ * kMaxRows]);
+      if (!worked) Mark(verdict);
+      RecordColumnList columns;
+      for (int32_t c = first_; c < kStateWidth; ++c) {
+        columns.column[c - first_] =
+            worked ? source_->vectors().Get(static_cast<StateColumn>(c)) : MarkOf(c);
+      }
+      writer_.Store(tile, columns);
     }
   }
 
@@ -52,15 +58,17 @@ class StateWriter {
 
   // NaN everywhere; or no occupation, and a log_sum by which StateFromTensor::Of knows the
   // sample.
-  RNNT_FN LocalTensor<float> Mark(const Verdict& verdict) {
+  RNNT_FN void Mark(const Verdict& verdict) {
     const LocalTensor<float> mark = mark_buffer_.Get<float>();
     const bool zero = !verdict.HasNaNGradient();
     Fence();
     Duplicate(mark, zero ? 0.0f : __builtin_nanf(""), kStateWidth * kMaxRows);
     Fence();
-    if (zero) Duplicate(mark[kStateLogSum * kMaxRows], kInfinity, kMaxRows);
+    if (zero) Duplicate(MarkOf(kStateLogSum), kInfinity, kMaxRows);
     Fence();
-    return mark;
+  }
+  RNNT_FN LocalTensor<float> MarkOf(int32_t column) {
+    return mark_buffer_.Get<float>()[column * kMaxRows];
   }
 
   Batch* batch_;

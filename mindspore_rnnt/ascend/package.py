@@ -9,9 +9,12 @@ when a loss is imported (`kernels.prepare_import`).
 import os
 from pathlib import Path
 
+from .. import __version__
+
 VENDOR = "mindspore_rnnt"
 VARIABLE = "ASCEND_CUSTOM_OPP_PATH"
 BUILD_COMMAND = "make ascend"
+VERSION_FILE = "mindspore_rnnt.version"  # in the package: the version that it was built from
 _HEADER = Path("op_api", "include", "aclnn_rnnt_fused.h")
 _INSTALLED = Path("lib", "ascend", "vendors", VENDOR)
 
@@ -40,6 +43,13 @@ def expose() -> Path | None:
     return found
 
 
+def stale_version(package: Path) -> str | None:
+    """The version of an operator package that belongs to another mindspore_rnnt, else None."""
+    file = package / VERSION_FILE
+    found = file.read_text().strip() if file.is_file() else "unknown"
+    return None if found == __version__ else found
+
+
 def require_package() -> Path:
     """`expose`, or an error that says what to do."""
     found = expose()
@@ -49,12 +59,20 @@ def require_package() -> Path:
             f"{package_path()} nor any path in {VARIABLE} holds it. Build it in a source tree of "
             f"mindspore_rnnt with '{BUILD_COMMAND}'."
         )
+    stale = stale_version(found)
+    if stale is not None:
+        raise RuntimeError(
+            "For 'rnnt_loss', the Ascend operator package must be of version "
+            f"{__version__}, but {found} is of version {stale}. Build it again with "
+            f"'{BUILD_COMMAND}'."
+        )
     return found
 
 
 def came_too_late(package: Path, maps: Path = Path("/proc/self/maps")) -> bool:
     """Whether this process has loaded CANN's operators, but not those of `package`: then
     the variable was read before `expose`."""
-    loaded = {line.split()[-1] for line in maps.read_text().splitlines() if "/" in line}
+    columns = [line.split(maxsplit=5) for line in maps.read_text().splitlines()]
+    loaded = {column[5] for column in columns if len(column) == 6}  # a path may have blanks
     ours = str((package / "op_api" / "lib" / "libcust_opapi.so").resolve())
     return ours not in loaded and any(Path(path).name.startswith("libopapi") for path in loaded)

@@ -9,7 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from .package import BUILD_COMMAND, find_package
+from .. import __version__
+from .package import BUILD_COMMAND, find_package, stale_version
 from .toolkit import find_cann, where_cann_was_sought
 
 
@@ -69,4 +70,8 @@ def _package_status() -> Finding:
     found = find_package()
     if found is None:
         return Finding("operator package", "not built", f"run '{BUILD_COMMAND}' in a source tree")
-    return Finding("operator package", str(found))
+    stale = stale_version(found)
+    if stale is None:
+        return Finding("operator package", f"{found} (version {__version__})")
+    remedy = f"it does not fit mindspore_rnnt {__version__}: run '{BUILD_COMMAND}' again"
+    return Finding("operator package", f"{found} (version {stale})", remedy)

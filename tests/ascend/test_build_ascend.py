@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import mindspore_rnnt
 from aot_build import build_ascend
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,6 +37,7 @@ def test_builds_every_operator_and_installs(no_ascend, fake_cann, tmp_path, caps
         ours = {path.name for path in (ROOT / "ascendc_op" / folder).iterdir()}
         assert ours <= set(sources), f"{folder} must be flat: only its own .cpp and .h are copied"
     assert "add_custom.cpp" not in sources
+    assert (package / "mindspore_rnnt.version").read_text().strip() == mindspore_rnnt.__version__
     assert sorted(path.name for path in package.parent.iterdir()) == ["mindspore_rnnt"]
     assert f"export ASCEND_CUSTOM_OPP_PATH={package}" in capsys.readouterr().out
 
@@ -123,6 +125,17 @@ def test_a_build_without_a_kernel_is_not_installed(no_ascend, fake_cann, tmp_pat
     assert not (tmp_path / "opp").exists()
 
 
+def test_mindspore_2_7_needs_no_folder_latest_beside_the_toolkit(no_ascend, fake_cann, tmp_path):
+    compiler = tmp_path / "mindspore_2_7"
+    shutil.copytree(build_ascend._custom_compiler(), compiler)
+    script = compiler / "setup.py"
+    text = script.read_text()
+    script.write_text(text.replace('_path = "tools/', '_path = "../latest/tools/'))
+    assert script.read_text() != text
+    no_ascend.setattr(build_ascend, "_custom_compiler", lambda: compiler)
+    assert run(tmp_path, f"--cann={fake_cann()}") == 0
+
+
 def test_mindspore_without_custom_compiler(no_ascend, fake_cann, tmp_path, capsys):
     no_ascend.setattr(build_ascend, "find_spec", lambda name: None)
     assert run(tmp_path, f"--cann={fake_cann()}") == 1
@@ -132,6 +145,4 @@ def test_mindspore_without_custom_compiler(no_ascend, fake_cann, tmp_path, capsy
 
 def test_installs_into_the_package_that_is_imported(no_ascend):
     """An installed wheel gets the operators, not the source tree that they were built from."""
-    import mindspore_rnnt
-
     assert build_ascend._python_package() == Path(mindspore_rnnt.__file__).parent

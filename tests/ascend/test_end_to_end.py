@@ -64,7 +64,7 @@ def launch(library, host):
             inputs,
             outputs,
             decision.tiling,
-            decision.workspace - FRAMEWORK_WORKSPACE,
+            max(0, decision.workspace - FRAMEWORK_WORKSPACE),
             cores=decision.block_dim,
             vector_cores=cores,
             schedule_mode=decision.schedule_mode,

@@ -28,11 +28,14 @@ def test_entry_takes_the_operands_in_order(definitions, op):
 
 @pytest.mark.parametrize("op", ["RnntLossFused", *signatures_of("Ascend")])
 def test_entry_registers_its_tiling_and_its_kind(op):
-    """SyncAll needs the mixed kind, as the schedule of pure vector kernels knows no other cores."""
+    """SyncAll needs the mixed kind, as the schedule of pure vector kernels knows no other cores.
+    The others are pure vector kernels, which need no workspace of the framework."""
     source = (OP_KERNEL / f"{snake_case(op)}.cpp").read_text()
     assert "REGISTER_TILING_DEFAULT(RnntTiling)" in source
     assert "GET_TILING_DATA_WITH_STRUCT(RnntTiling" in source
-    assert "KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIV_1_0)" in source
+    waits = op in ("RnntLossFused", "RnntFused", "RnntForward", "RnntLattice")
+    kind = "KERNEL_TYPE_MIX_AIV_1_0" if waits else "KERNEL_TYPE_AIV_ONLY"
+    assert f"KERNEL_TASK_TYPE_DEFAULT({kind})" in source
 
 
 def test_folders_are_flat():

@@ -60,6 +60,8 @@ def on_ascend(no_ascend, acl, tmp_path):
         "mindspore.context.get_context",
         lambda key: "Ascend" if key == "device_target" else get_context(key),
     )
+    (acl / "package").mkdir(exist_ok=True)
+    (acl / "package" / opp.VERSION_FILE).write_text(opp.__version__)
     no_ascend.setenv("ASCEND_OPP_PATH", str(acl / "opp"))
     no_ascend.setenv("ASCEND_CUSTOM_OPP_PATH", str(acl / "package"))
     no_ascend.delenv("MS_COMPILER_CACHE_PATH", raising=False)
@@ -142,14 +144,14 @@ def test_without_canns_environment_the_error_names_the_script(on_ascend):
         ascend.create_op(SIGNATURES["RnntFused"], bprop)
 
 
-def test_a_package_of_another_version_is_refused(on_ascend, tmp_path):
-    """A header with other parameters than the table's."""
+def test_a_header_with_other_parameters_than_the_tables_is_refused(on_ascend, tmp_path):
     include = tmp_path / "other" / "op_api" / "include"
     include.mkdir(parents=True)
     (include / "aclnn_rnnt_fused.h").write_text(
         "aclnnStatus aclnnRnntFusedGetWorkspaceSize(const aclTensor *logits,\n"
         "    const aclTensor *out, uint64_t *workspaceSize, aclOpExecutor **executor);\n"
     )
+    (include.parents[1] / opp.VERSION_FILE).write_text(opp.__version__)
     on_ascend.setenv("ASCEND_CUSTOM_OPP_PATH", str(include.parents[1]))
     with pytest.raises(RuntimeError, match=r"RnntFused of .*other cannot be used: Reg info input"):
         ascend.create_op(SIGNATURES["RnntFused"], bprop)

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from mindspore_rnnt import __version__
 from mindspore_rnnt.ascend import package as opp
 from mindspore_rnnt.ascend import toolkit
 from mindspore_rnnt.ascend.status import ascend_status
@@ -20,6 +21,7 @@ def install(no_ascend):
         header = package / "op_api" / "include" / "aclnn_rnnt_fused.h"
         header.parent.mkdir(parents=True)
         header.touch()
+        (package / opp.VERSION_FILE).write_text(f"{__version__}\n")
         return package
 
     return make
@@ -120,7 +122,7 @@ def test_status_of_a_machine_with_everything_built(install, no_ascend, fake_cann
     ours = install(opp.package_path())
     status = {finding.what: finding for finding in ascend_status()}
     assert status["CANN"].value.startswith("8.3.RC1 in ") and not status["CANN"].remedy
-    assert status["operator package"] == ("operator package", str(ours), "")
+    assert status["operator package"] == ("operator package", f"{ours} (version {__version__})", "")
 
 
 def test_status_tells_that_canns_environment_is_not_set(no_ascend, fake_cann):
@@ -137,3 +139,31 @@ def test_versions_of_cann(no_ascend, fake_cann, version, fault):
     found = toolkit.find_cann(fake_cann(version=version))
     assert found.version == version
     assert fault in "".join(found.missing()) and bool(fault) == bool(found.missing())
+
+
+@pytest.mark.parametrize("version", ["0.0.9\n", None])
+def test_a_package_of_another_version_is_refused(install, version):
+    """An upgrade of mindspore_rnnt must not run the operators of the version before."""
+    package = install(opp.package_path())
+    file = package / opp.VERSION_FILE
+    file.unlink()
+    if version is not None:
+        file.write_text(version)
+    found = version.strip() if version else "unknown"
+    with pytest.raises(
+        RuntimeError, match=f"must be of version {__version__}.*is of version {found}"
+    ):
+        opp.require_package()
+    line = next(finding for finding in ascend_status() if finding.what == "operator package")
+    assert found in line.value and "make ascend" in line.remedy
+
+
+def test_a_package_in_a_path_with_blanks_is_found_among_the_loaded(install, tmp_path):
+    package = install(tmp_path / "my packages" / "rnnt loss")
+    maps = tmp_path / "maps"
+    ours = f"7f00-7f10 r-xp 00000000 08:01 42   {package}/op_api/lib/libcust_opapi.so"
+    canns = "7f20-7f30 r-xp 00000000 08:01 43   /usr/local/Ascend dir/lib64/libopapi.so"
+    maps.write_text(f"{ours}\n{canns}\n7f40-7f50 rw-p 00000000 00:00 0\n")
+    assert not opp.came_too_late(package, maps)
+    maps.write_text(f"{canns}\n")
+    assert opp.came_too_late(package, maps)

@@ -113,3 +113,39 @@ def test_lengths_that_do_not_add_up():
 def test_a_blank_that_is_no_class():
     loss, _ = chunked(random_batch(LENGTHS, 9).layout(False), np.ones(4, np.float32), 12, blank=99)
     assert np.isnan(loss).all()
+
+
+def one_core(batch, dtype="float32"):
+    """Every operator on one core, which has all tiles; dloss differs from row to row."""
+    logits, targets, T, U = layout = batch.layout(False)
+    labels = twin.row_labels_of(targets, T, U)
+    stats = twin.row_stats(logits, labels, dtype, 1)
+    loss, coefficients = twin.lattice(stats, T, U, 1)
+    dloss = np.linspace(-2, 2, len(logits)).astype(np.float32)
+    dloss[::7] = 0
+    grad = twin.row_grad(logits, labels, stats, coefficients, dloss, dtype, 1)
+    expected_loss, expected = rnnt_loss_reference(*layout)
+    assert report("loss", loss, expected_loss) <= 1e-5 * max(1, np.abs(expected_loss).max())
+    tolerance = 1e-4 + (0 if dtype == "float32" else 3 * TOLERANCE["gradient"][dtype])
+    assert report("gradient", grad, expected * dloss[:, None]) <= tolerance
+
+
+# Tiles of 128 rows: one less, full, one more, several.
+@pytest.mark.parametrize("rows", [127, 128, 129, 255, 256, 257, 385])
+def test_tiles_of_one_core(rows):
+    one_core(random_batch([(rows, 0)] if rows % 2 else [(rows // 2, 1)], 11, seed=rows))
+
+
+# Pieces: 120 rows of 128 lanes in row_stats, 64 in row_grad; rows of two pieces beyond 15360 lanes
+# and beyond 8192.
+@pytest.mark.parametrize(
+    "rows, V",
+    [
+        *((rows, 128) for rows in (63, 64, 65, 119, 120, 121, 241)),
+        *((3, V) for V in (8191, 8192, 8193)),
+        *((2, V) for V in (15360, 15361)),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_pieces_of_one_core(rows, V, dtype):
+    one_core(random_batch([(rows, 0)], V, seed=rows, dtype=dtype), dtype)

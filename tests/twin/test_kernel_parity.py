@@ -134,3 +134,29 @@ def test_torchaudio(padded):
     got_loss, got, _ = twin.fused(batch.layout(padded))
     assert report("loss", got_loss, loss.detach().numpy()) <= 1e-4
     assert report("gradient", got, grad) <= TOLERANCE["torchaudio_gradient"]["float32"]
+
+
+# float32 alone has an ulp of 0.06 for a log P of -1e6.
+@pytest.mark.parametrize("scale", [30.0, 1e3, 1e4, 1e5])
+@pytest.mark.parametrize("lengths", [[(30, 10), (10, 25)], [(200, 50)]], ids=str)
+def test_large_logits(lengths, scale):
+    batch = random_batch(lengths, 16, seed=7)
+    batch.samples = [(sample * scale).astype(np.float32) for sample in batch.samples]
+    layout = batch.layout(False)
+    loss, grad, _ = twin.fused(layout)
+    expected_loss, expected = rnnt_loss_reference(*layout)
+    assert report("loss", loss / expected_loss, np.ones(len(lengths))) <= 1e-6
+    assert report("gradient", grad, expected) <= 2e-4
+
+
+def test_log_p_beyond_what_two_floats_hold():
+    """Every path of the second sample has an arc of -1e8: its posteriors cannot be right."""
+    batch = random_batch([(6, 2), (6, 2), (6, 2)], 9, seed=8)
+    batch.samples[1][:, 1, batch.labels[1][1]] = -1e8
+    layout = batch.layout(False)
+    loss, grad, _ = twin.fused(layout)
+    expected_loss, expected = rnnt_loss_reference(*layout)
+    rows = np.repeat(np.arange(3), 18)
+    assert np.isnan(loss[1]) and np.isnan(grad[rows == 1]).all()
+    assert report("loss", loss[[0, 2]], expected_loss[[0, 2]]) <= 1e-5
+    assert report("gradient", grad[rows != 1], expected[rows != 1]) <= 1e-5

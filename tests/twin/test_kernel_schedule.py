@@ -22,7 +22,7 @@ def test_ranks_of_cells(T, U1):
     rank = 0
     for d in range(T + U1 - 1):
         lanes = [d - u if T < U1 else U1 - 1 - u for u in range(U1) if 0 <= d - u < T]
-        assert max(lanes) < arithmetic.Lanes(T, U1) == min(T, U1)
+        assert max(lanes) < arithmetic.Lanes(T, U1) == (T + 1 if T < U1 else U1)
         assert arithmetic.FirstLane(T, U1, d) == min(lanes)
         assert arithmetic.LastLane(T, U1, d) == max(lanes)
         assert arithmetic.CellsBefore(T, U1, d) == rank
@@ -57,40 +57,49 @@ def test_workspace_bound_covers_any_lengths(padded, widest):
         )
         lengths = [(int(t), int(u)) for t, u in lengths]
         shapes = tiling(lengths, padded, int(rng.integers(0, 5)))
-        bound = twin.schedule().WorkspaceBytes(ctypes.byref(shapes), twin.LATTICE)
+        bound = twin.schedule().WorkspaceBytes(ctypes.byref(shapes))
         assert bound >= needed_bytes(lengths)
 
 
 @pytest.mark.parametrize("lengths", [[(1, 99)] * 5, [(1, 0)] * 50, [(99, 0), (1, 99)], [(1, 2047)]])
 def test_workspace_bound_at_its_edges(lengths):
     shapes = tiling(lengths, False, 0)
-    bound = twin.schedule().WorkspaceBytes(ctypes.byref(shapes), twin.LATTICE)
+    bound = twin.schedule().WorkspaceBytes(ctypes.byref(shapes))
     assert bound >= needed_bytes(lengths)
 
 
 def test_workspace_is_near_what_is_needed():
     lengths = [(500, 100)] * 8
     shapes = tiling(lengths, False, 0)
-    bound = twin.schedule().WorkspaceBytes(ctypes.byref(shapes), twin.LATTICE)
+    bound = twin.schedule().WorkspaceBytes(ctypes.byref(shapes))
     print(f"bound {bound}, needed {needed_bytes(lengths)}")
     assert bound <= 1.2 * needed_bytes(lengths)
 
 
-def test_workspace_without_targets_is_bounded_by_the_rows():
-    """RnntLattice does not know max_U."""
-    wide = [(1, 59)], [(60, 0)], [(3, 3), (6, 7)], [(10, 2)] * 4, [(1, 9999)], [(1024, 3000)] * 2
-    for lengths in wide:
-        rows = sum(t * (u + 1) for t, u in lengths)
-        shapes = twin.Tiling(rows, len(lengths), 0, 0, 0, twin.NO_TARGETS, 0, 0, 0, 0.0, 0)
-        bound = twin.schedule().WorkspaceBytes(ctypes.byref(shapes), twin.LATTICE)
-        print(f"bound {bound}, needed {needed_bytes(lengths)}, rows {rows}")
-        assert needed_bytes(lengths) <= bound
-        assert rows > 1e6 or bound <= 4 * (16 * rows + 512 * len(lengths))
+LATTICES = [
+    *([(1, 59)], [(60, 0)], [(3, 3), (6, 7)], [(10, 2)] * 4, [(1, 9999)], [(1024, 3000)] * 2),
+    *([(1024, 1024)], [(1023, 2000)], [(3000, 1025)], [(20000, 1000)], [(5000, 4000)]),
+    [(1, 0)] * 300,
+]
 
 
-def test_no_lattice_needs_no_workspace():
-    shapes = tiling([(5, 3)], False, 0)
-    assert twin.schedule().WorkspaceBytes(ctypes.byref(shapes), twin.ROW_GRAD) == 0
+@pytest.mark.parametrize("lengths", LATTICES, ids=str)
+@pytest.mark.parametrize("max_u", ["known", "unknown"])
+def test_workspace_is_linear_in_the_rows(lengths, max_u):
+    """RnntLattice does not know max_U. 96 bytes a row, 8 for strips, 1 KB a sample."""
+    rows = sum(t * (u + 1) for t, u in lengths)
+    U = max(u for _, u in lengths) if max_u == "known" else twin.NO_TARGETS
+    shapes = twin.Tiling(rows, len(lengths), 0, 0, 0, U, 0, 0, 0, 0.0, 0)
+    bound = twin.schedule().WorkspaceBytes(ctypes.byref(shapes))
+    print(f"bound {bound}, needed {needed_bytes(lengths)}, rows {rows}")
+    assert needed_bytes(lengths) <= bound <= 104 * rows + 1024 * len(lengths)
+
+
+@pytest.mark.parametrize("rows", [2**20 - 1, 2**20, 20_000_000, 2**40])
+def test_workspace_does_not_jump(rows):
+    shapes = twin.Tiling(rows, 16, 0, 0, 0, twin.NO_TARGETS, 0, 0, 0, 0.0, 0)
+    bound = twin.schedule().WorkspaceBytes(ctypes.byref(shapes))
+    assert bound <= 104 * rows + 1024 * 16
 
 
 @pytest.mark.parametrize(

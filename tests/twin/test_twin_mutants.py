@@ -40,16 +40,21 @@ class Operator:
         )
         self.host = host_driver.load(op_host)
 
-    def run(self, vocab: int = 21, **options: int) -> tuple[driver.Result, float]:
+    def run(
+        self, vocab: int = 21, scale: int = 1, log_probs: int = 0, nan: int = 0, **options: int
+    ) -> tuple[driver.Result, float]:
         """The result, and the largest error of loss and gradient against float64."""
         batch = random_batch([(41, 4), (7, 2), (11, 0)], vocab, seed=9)
+        batch.samples = [sample * np.float32(scale) for sample in batch.samples]
+        if nan:
+            batch.samples[1][3, 1, -1] = np.nan
         logits, targets, logit_lengths, target_lengths = layout = batch.layout(False)
         inputs = {
             "logits": logits.astype(np.float32),
             "targets": targets.astype(np.int32),
             "logit_lengths": np.asarray(logit_lengths, np.int32),
             "target_lengths": np.asarray(target_lengths, np.int32),
-            "params": pack_params(),
+            "params": pack_params(fused_log_softmax=not log_probs),
         }
         shapes = [(array.dtype.name, array.shape) for array in inputs.values()]
         decision = self.host.tile("RnntFused", shapes, vector_cores=CORES)
@@ -64,9 +69,23 @@ class Operator:
         result = driver.run(
             self.library, "rnnt_fused", inputs, outputs, decision.tiling, workspace, **options
         )
-        loss, grad = rnnt_loss_reference(*layout, reduction="none")
-        errors = [result.outputs["loss"] - loss, result.outputs["grad"] - grad]
-        return result, max(float(np.abs(error).max()) for error in errors)
+        loss, grad = rnnt_loss_reference(*layout, fused_log_softmax=not log_probs)
+        errors = [relative_error(result.outputs["loss"], loss)]
+        errors += [max_error(result.outputs["grad"], grad)]
+        return result, max(errors)
+
+
+def max_error(got: np.ndarray, expected: np.ndarray) -> float:
+    """Infinite if one has a NaN where the other has none."""
+    if (np.isnan(got) != np.isnan(expected)).any():
+        return np.inf
+    return float(np.abs(np.nan_to_num(got - expected)).max())
+
+
+def relative_error(got: np.ndarray, expected: np.ndarray) -> float:
+    return max_error(
+        got / np.maximum(1, np.abs(expected)), expected / np.maximum(1, np.abs(expected))
+    )
 
 
 def planted(mutant: mutants.Mutant, folder: Path) -> Operator:
@@ -92,9 +111,16 @@ def operators(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Fu
         yield jobs
 
 
-@pytest.mark.parametrize("vocab", [21, 3000])
-def test_the_kernel_as_it_is_has_no_fault(operators: dict[str, Future], vocab: int) -> None:
-    result, error = operators["right"].result().run(vocab)
+RIGHT = [
+    {"vocab": 21},
+    {"vocab": 3000},
+    *(m.options for m in MUTANTS.values() if m.fault == mutants.WRONG_VALUE and m.options),
+]
+
+
+@pytest.mark.parametrize("options", RIGHT, ids=str)
+def test_the_kernel_as_it_is_has_no_fault(operators: dict[str, Future], options: dict) -> None:
+    result, error = operators["right"].result().run(**options)
     print(f"max error {error:.3g}")
     assert not result.faults, "\n".join(map(str, result.faults))
     assert error < TOLERANCE / 10

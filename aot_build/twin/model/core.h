@@ -31,8 +31,6 @@ struct Options {
   int64_t auto_sync = 0;      // 1: as if compiled with --cce-auto-sync=on
   int64_t checks = 1;         // 0: fast, only the bounds that keep memory safe
   int64_t core_order = 0;     // 0 ascending, 1 descending, 2 random
-  int64_t ulp_noise = 0;      // Exp and Ln are off by up to this many ulp
-  int64_t reduce_order = 0;   // WholeReduceSum: 0 tree, 1 sequential
   int64_t schedule_mode = 1;  // what tiling set with SetScheduleMode
   int64_t vector_cores = 48;  // AIVs of the chip
   int64_t ub_limit = kUbLimit;

@@ -5,6 +5,7 @@
 
 #include "ascendc/entry.h"
 #include "model/core.h"
+#include "model/rules.h"
 #include "model/run.h"
 
 namespace twin {
@@ -29,11 +30,15 @@ int64_t* FindOption(const std::string& name) {
                {"auto_sync", &o.auto_sync},
                {"checks", &o.checks},
                {"core_order", &o.core_order},
-               {"ulp_noise", &o.ulp_noise},
-               {"reduce_order", &o.reduce_order},
                {"schedule_mode", &o.schedule_mode},
                {"vector_cores", &o.vector_cores},
-               {"ub_limit", &o.ub_limit}};
+               {"ub_limit", &o.ub_limit},
+               {"nan_max", &g_rules.nan_max},
+               {"ln_zero", &g_rules.ln_zero},
+               {"flush", &g_rules.flush},
+               {"saturate", &g_rules.saturate},
+               {"ulp_noise", &g_rules.ulp_noise},
+               {"reduce_order", &g_rules.reduce_order}};
   for (const auto& entry : table) {
     if (name == entry.name) return entry.value;
   }
@@ -106,6 +111,7 @@ extern "C" {
 // Forgets the last launch: tensors, options, faults.
 void TwinReset() {
   twin::g_machine = twin::Machine();
+  twin::g_rules = twin::Rules();
   twin::g_core = nullptr;
   twin::ClearFaults();
 }

@@ -6,11 +6,13 @@
 #include <cstring>
 
 #include "model/core.h"
+#include "model/rules.h"
 #include "model/run.h"
 
 namespace twin {
 
 Machine g_machine;
+Rules g_rules;
 Core* g_core = nullptr;
 
 namespace {
@@ -114,6 +116,7 @@ bool CloseSyncAll() {
 
 void RunAllCores(void (*entry)()) {
   g_entry = entry;
+  const ArithmeticMode mode;
   MakeCores();
   Random random(g_machine.options.seed + 77);
   bool more = true;

@@ -10,6 +10,7 @@
 #include "ascendc/params.h"
 #include "ascendc/tensor.h"
 #include "ascendc/types.h"
+#include "model/rules.h"
 
 namespace twin {
 
@@ -17,16 +18,6 @@ namespace twin {
 template <typename T>
 constexpr bool kArithmetic = std::is_same<T, float>::value || std::is_same<T, ::half>::value ||
                              std::is_same<T, int32_t>::value || std::is_same<T, int16_t>::value;
-
-// A NaN operand gives NaN.
-template <typename T>
-T MaxOf(T a, T b) {
-  return a != a ? a : b != b ? b : (a > b ? a : b);
-}
-template <typename T>
-T MinOf(T a, T b) {
-  return a != a ? a : b != b ? b : (a < b ? a : b);
-}
 
 // `lanes` must be valid; f computes one lane.
 template <typename T, typename F>

@@ -12,6 +12,7 @@
 #include "ascendc/params.h"
 #include "ascendc/tensor.h"
 #include "ascendc/types.h"
+#include "model/rules.h"
 
 namespace twin {
 
@@ -52,12 +53,14 @@ struct Conversion<::half, float> {
   static bool Has(RoundMode mode) {
     return mode == RoundMode::CAST_NONE || mode == RoundMode::CAST_RINT;
   }
-  static ::half Of(float value, RoundMode) { return ::half(value); }
+  static ::half Of(float value, RoundMode) { return ::half(Saturate(value, 65504.0f)); }
 };
 template <>
 struct Conversion<::bfloat16_t, float> {
   static bool Has(RoundMode mode) { return mode == RoundMode::CAST_RINT; }
-  static ::bfloat16_t Of(float value, RoundMode) { return {::bfloat16_t::FromFloat(value)}; }
+  static ::bfloat16_t Of(float value, RoundMode) {
+    return {::bfloat16_t::FromFloat(Saturate(value, 3.3895314e38f))};
+  }
 };
 template <>
 struct Conversion<float, float> {

@@ -82,7 +82,7 @@ void Reduce(Op op, Fold fold, const AscendC::LocalTensor<T>& dst, uint32_t dst_s
       }
     }
   }
-  const bool sequential = g_machine.options.reduce_order == 1;
+  const bool sequential = g_rules.reduce_order == 1;
   uint8_t* ub = g_core->ub;
   Execute(kPipeV, [=] {
     T values[128];

@@ -42,7 +42,7 @@ namespace AscendC {
     static_assert(twin::kFloating<T>, "data_type: " #Name " works on half and float");       \
     twin::Lanes lanes;                                                                       \
     if (!twin::LanesOfBits<isSetMask>(#Name, sizeof(T), mask, repeatTime, &lanes)) return;   \
-    const int noise = static_cast<int>(twin::g_machine.options.ulp_noise);                   \
+    const int noise = static_cast<int>(twin::g_rules.ulp_noise);                             \
     twin::BinaryScalar(twin::Op::k##Name, lanes, dst, src, repeatParams, [noise](T a) -> T { \
       (void)noise;                                                                           \
       return EXPRESSION;                                                                     \
@@ -54,7 +54,7 @@ namespace AscendC {
     static_assert(twin::kFloating<T>, "data_type: " #Name " works on half and float");       \
     twin::Lanes lanes;                                                                       \
     if (!twin::LanesOfMask<isSetMask>(#Name, sizeof(T), mask, repeatTime, &lanes)) return;   \
-    const int noise = static_cast<int>(twin::g_machine.options.ulp_noise);                   \
+    const int noise = static_cast<int>(twin::g_rules.ulp_noise);                             \
     twin::BinaryScalar(twin::Op::k##Name, lanes, dst, src, repeatParams, [noise](T a) -> T { \
       (void)noise;                                                                           \
       return EXPRESSION;                                                                     \
@@ -65,7 +65,7 @@ namespace AscendC {
     static_assert(twin::kFloating<T>, "data_type: " #Name " works on half and float");       \
     twin::Lanes lanes;                                                                       \
     if (!twin::LanesOfCount(#Name, sizeof(T), count, &lanes)) return;                        \
-    const int noise = static_cast<int>(twin::g_machine.options.ulp_noise);                   \
+    const int noise = static_cast<int>(twin::g_rules.ulp_noise);                             \
     twin::BinaryScalar(twin::Op::k##Name, lanes, dst, src, UnaryRepeatParams(),              \
                        [noise](T a) -> T {                                                   \
                          (void)noise;                                                        \
@@ -73,8 +73,8 @@ namespace AscendC {
                        });                                                                   \
   }
 
-TWIN_UNARY(Exp, static_cast<T>(twin::Perturb(std::exp(static_cast<float>(a)), noise)))
-TWIN_UNARY(Ln, static_cast<T>(twin::Perturb(std::log(static_cast<float>(a)), noise)))
+TWIN_UNARY(Exp, static_cast<T>(twin::Perturb(twin::ExpOf(static_cast<float>(a)), noise)))
+TWIN_UNARY(Ln, static_cast<T>(twin::Perturb(twin::LnOf(static_cast<float>(a)), noise)))
 TWIN_UNARY(Abs, static_cast<T>(std::fabs(static_cast<float>(a))))
 #undef TWIN_UNARY
 

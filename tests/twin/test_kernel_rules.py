@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kernel is right whatever the answer to what the documentation of an instruction leaves open.
+
+ascendc_op/README.md has the table of these rules, aot_build/twin/model/rules.h the options.
+"""
+
+import itertools
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from oracles import TOLERANCE, random_batch, report
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import kernel_on_twin as twin
+
+from mindspore_rnnt.reference import rnnt_loss_reference
+
+VALUES = {
+    "nan_max": (0, 1, 2),
+    "ln_zero": (0, 1),
+    "flush": (0, 1),
+    "saturate": (0, 1),
+    "ulp_noise": (0, 2),
+    "reduce_order": (0, 1),
+}
+# Each pair of answers to two rules occurs in one of these.
+SETTINGS = [
+    dict(zip(VALUES, row))
+    for row in [
+        (1, 1, 1, 1, 2, 1),
+        (0, 1, 0, 0, 0, 0),
+        (2, 0, 0, 1, 2, 0),
+        (2, 0, 1, 0, 0, 1),
+        (0, 0, 0, 1, 0, 1),
+        (1, 0, 0, 0, 0, 0),
+        (0, 1, 1, 0, 2, 0),
+        (2, 1, 1, 0, 2, 0),
+    ]
+]
+RULES = pytest.mark.parametrize(
+    "rules", SETTINGS, ids=lambda rules: "".join(map(str, rules.values()))
+)
+ULP_NOISE = 2e-5  # on top, for Exp and Ln off by 2 ulp
+
+
+def test_settings_have_every_pair_of_answers():
+    for (one, first), (two, second) in itertools.combinations(VALUES.items(), 2):
+        for pair in itertools.product(first, second):
+            assert any((rules[one], rules[two]) == pair for rules in SETTINGS), (one, two, pair)
+
+
+def mixed(vocab, dtype, fused=True):
+    """One sample of each kind: right ones between those that are NaN or impossible."""
+    batch = random_batch([(4, 3)] * 6 + [(3, 0), (1, 4)], vocab, seed=vocab, dtype=dtype)
+    samples, labels = batch.samples, batch.labels
+    samples[1][2, 1, vocab - 1 if not fused else vocab // 2] = np.nan
+    samples[2][1, 1, labels[2][1]] = np.inf
+    samples[3][3, 3] = -np.inf  # a dead row; impossible as log-probs
+    samples[4][:, 1, labels[4][1]] = -np.inf  # impossible
+    samples[5][:2, 1, labels[5][1]] = -np.inf
+    return batch
+
+
+def check(got, batch, layout, dtype, weights=None, **options):
+    loss, grad = got
+    expected_loss, expected = rnnt_loss_reference(*layout, **options)
+    if weights is not None:
+        expected = expected * weights[rows_of(batch)][:, None]
+    assert report("loss", loss, expected_loss) <= 1e-5 + ULP_NOISE
+    tolerance = 1e-5 + ULP_NOISE + (dtype != "float32") * 3 * TOLERANCE["gradient"][dtype]
+    assert report("gradient", grad, expected) <= tolerance
+
+
+def rows_of(batch):
+    counts = batch.logit_lengths * (batch.target_lengths + 1)
+    return np.repeat(np.arange(len(batch.samples)), counts)
+
+
+@RULES
+@pytest.mark.parametrize("fused", [True, False], ids=["logits", "log_probs"])
+@pytest.mark.parametrize("vocab, dtype", [(9, "float32"), (70, "float16")])
+def test_one_launch(rules, fused, vocab, dtype):
+    batch = mixed(vocab, dtype, fused)
+    layout = batch.layout(False)
+    with twin.options_of_the_twin(**rules):
+        got = twin.fused(layout, dtype, fused_log_softmax=fused)[:2]
+    check(got, batch, layout, dtype, fused_log_softmax=fused)
+
+
+@RULES
+def test_two_launches_and_three(rules):
+    batch = mixed(9, "bfloat16")
+    layout = batch.layout(False)
+    logits, targets, T, U = layout
+    weights = np.array([1, -2, 3, 1, 1, 0.5, 1, 1], np.float32)
+    with twin.options_of_the_twin(**rules):
+        loss, state, _ = twin.forward(layout, "bfloat16")
+        grad = twin.backward(layout, state, weights, "bfloat16")[0]
+        labels = twin.row_labels_of(targets, T, U)
+        stats = twin.row_stats(logits, labels, "bfloat16")
+        chunk_loss, coefficients = twin.lattice(stats, T, U)
+        dloss = weights[rows_of(batch)]
+        chunk = twin.row_grad(logits, labels, stats, coefficients, dloss, "bfloat16")
+    check((loss, grad), batch, layout, "bfloat16", weights)
+    check((chunk_loss, chunk), batch, layout, "bfloat16", weights)
+
+
+@RULES
+@pytest.mark.parametrize("column", [0, 15999])
+def test_nan_in_a_row_of_several_pieces(rules, column):
+    batch = random_batch([(2, 1)] * 3, 16000, seed=3)
+    batch.samples[1][1, 0, column] = np.nan
+    layout = batch.layout(False)
+    with twin.options_of_the_twin(**rules):
+        got = twin.fused(layout, cores=3)[:2]
+    check(got, batch, layout, "float32")
+
+
+@pytest.mark.parametrize("rules", SETTINGS[:3], ids=lambda rules: "".join(map(str, rules.values())))
+def test_an_ordinary_utterance(rules):
+    """Posteriors underflow in the corners of its lattice."""
+    batch = random_batch([(120, 40)], 20, seed=4, scale=4.0)
+    layout = batch.layout(False)
+    with twin.options_of_the_twin(**rules):
+        loss, grad, _ = twin.fused(layout)
+    expected_loss, expected = rnnt_loss_reference(*layout)
+    assert report("loss", loss / expected_loss, [1.0]) <= 2e-6
+    assert report("gradient", grad, expected) <= 1e-4

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The twin catches bugs planted into RnntRowGrad, on one core with three tiles."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import kernel_on_twin as twin
+
+from aot_build.twin import build_twin, driver, mutants
+
+HERE = Path(__file__).resolve().parent
+OP = HERE.parents[1] / "ascendc_op"
+MUTANTS = {mutant.name: mutant for mutant in mutants.read(HERE / "mutants" / "row_grad.mutants")}
+ROWS, V, BLANK = 257, 9, 0
+
+
+def problem() -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Inputs, and the gradient in closed form. Every seventh row has a dloss of 0."""
+    rng = np.random.default_rng(5)
+    x = rng.normal(0, 2, (ROWS, V)).astype(np.float32)
+    labels = rng.integers(1, V, ROWS).astype(np.int32)
+    post = rng.uniform(0, 0.5, (ROWS, 2)).astype(np.float32)
+    dloss = np.where(np.arange(ROWS) % 7 == 0, 0, 1.5).astype(np.float32)
+    row_max = x.max(axis=1, keepdims=True)
+    exponentials = np.exp(x.astype(np.float64) - row_max)
+    row_sum = exponentials.sum(axis=1, keepdims=True)
+    occupation = post.sum(axis=1, keepdims=True)
+    expected = exponentials / row_sum * occupation
+    expected[:, BLANK] -= post[:, 0]
+    expected[np.arange(ROWS), labels] -= post[:, 1]
+    x[7] = np.nan
+    inputs = {
+        "logits": x,
+        "row_labels": labels,
+        "stats": np.concatenate([row_max, row_sum, np.zeros((ROWS, 2))], 1).astype(np.float32),
+        "coefficients": np.concatenate([occupation, post], 1).astype(np.float32),
+        "row_dloss": dloss,
+        "params": twin.pack_params(blank=BLANK),
+    }
+    return inputs, expected * dloss[:, None]
+
+
+def run(op_kernel: Path, **options: int) -> tuple[driver.Result, float]:
+    inputs, expected = problem()
+    library = build_twin.build_op_kernel("float32", op_kernel, ["rnnt_row_grad"], ["-O1"])
+    outputs = {"dlogits": ((ROWS, V), "float32")}
+    tiling = bytes(twin.tiling_of(inputs["logits"]))
+    result = driver.run(library, "rnnt_row_grad", inputs, outputs, tiling, **options)
+    return result, float(np.abs(result.outputs["dlogits"] - expected).max())
+
+
+def test_the_kernel_as_it_is_has_no_fault() -> None:
+    result, error = run(OP / "op_kernel")
+    assert not result.faults, "\n".join(map(str, result.faults))
+    assert error < 1e-6
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_planted_bug_is_caught(name: str, tmp_path: Path) -> None:
+    mutant = MUTANTS[name]
+    shutil.copytree(OP / "op_kernel", tmp_path / "op_kernel")
+    for file in mutant.files():
+        path = tmp_path / file
+        path.write_text(mutant.patch(path.read_text(), file))
+    result, error = run(tmp_path / "op_kernel", **mutant.options)
+    print("\n".join(map(str, result.faults)), f"\nmax error {error:.3g}")
+    if mutant.fault == mutants.WRONG_VALUE:
+        assert not error < 1e-3
+    else:
+        assert mutant.fault in result.fault_names()
