@@ -97,7 +97,7 @@ coverage:
 	CXXFLAGS="--coverage -fprofile-update=atomic" LDFLAGS=--coverage \
 		$(COVERAGE_ENV)/bin/python -m pip install --quiet --disable-pip-version-check "$(ROOT)[test]" pytest-cov gcovr
 	cd $$(mktemp -d) && $(COVERAGE_ENV)/bin/python -m pytest -c $(ROOT)/pyproject.toml --rootdir $(ROOT) $(ROOT)/tests \
-		--ignore $(ROOT)/tests/recipe --ignore $(ROOT)/tests/twin --ignore $(ROOT)/tests/ascend \
+		--ignore $(ROOT)/tests/recipe --ignore $(ROOT)/tests/twin \
 		--cov=mindspore_rnnt --cov-config=$(ROOT)/pyproject.toml --cov-report=term-missing:skip-covered $(PYTEST_ARGS)
 	$(COVERAGE_ENV)/bin/gcovr --root $(ROOT) --filter aot_build/cpu --exclude aot_build/cpu/check $(ROOT)/build
 
