@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m mindspore_rnnt.recipe demo | train | evaluate | listen | synth | prepare | export"""
+"""python -m mindspore_rnnt.recipe <command>: speech to text to work order, from data to export"""
 
 from __future__ import annotations
 
@@ -77,6 +77,13 @@ def _synth(options: argparse.Namespace) -> int:
     return 0
 
 
+def _pack(options: argparse.Namespace) -> int:
+    from .commands import pack
+
+    pack.run(_config(options), options.output or "shards", options.shards)
+    return 0
+
+
 def _prepare(options: argparse.Namespace) -> int:
     from .commands import prepare
 
@@ -130,6 +137,9 @@ def _parser() -> argparse.ArgumentParser:
     listen.add_argument("--wav", required=True, help="a file; - reads raw int16 from stdin")
     synth = command("synth", _synth, "write the synthetic corpus as wav files and manifests")
     _add_settings(synth, "folder of the corpus; else corpus")
+    pack = command("pack", _pack, "write a corpus as MindRecord files")
+    _add_settings(pack, "folder of the files; else shards")
+    pack.add_argument("--shards", type=int, default=8, help="files of a part")
     prepare = command("prepare", _prepare, "a manifest from recordings in a Debian package")
     kinds = ("gcin-voice", "fillets-cs", "fillets-nl", "asterisk-en", "pocketsphinx")
     prepare.add_argument("kind", choices=kinds)

@@ -70,6 +70,7 @@ class FeatureCache:
         else:
             state = os.stat(utterance.path)
             digest.update(
-                f"{Path(utterance.path).resolve()} {state.st_size} {state.st_mtime_ns}".encode()
+                f"{Path(utterance.path).resolve()} {state.st_size} {state.st_mtime_ns} "
+                f"{utterance.key}".encode()
             )
         return folder / f"{digest.hexdigest()}.npy"

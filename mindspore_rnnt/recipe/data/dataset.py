@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from ..config import Config
+from . import shards
 from .batches import BatchSource
 from .buckets import pad, shape_of
 from .cache import FeatureCache
@@ -49,10 +50,10 @@ def load(config: Config) -> tuple[list[Utterance], list[Utterance], Vocabulary]:
     if not data.train:
         vocabulary = vocabulary or Vocabulary(load_grammar(data.grammar).characters())
         others = speak_others(config, "train", data.train_others)
-        extra = load_corpus(data.extra, config, vocabulary) if data.extra else []
+        extra = load_any(data.extra, config, vocabulary) if data.extra else []
         train = [*speak_train(config), *extra, *others, *silences(config)]
         return train, load_heldout(config, vocabulary), vocabulary
-    train = load_corpus(data.train, config, vocabulary)
+    train = load_any(data.train, config, vocabulary)
     vocabulary = vocabulary or Vocabulary.of_texts(item.text for item in train)
     return [*train, *silences(config)], load_heldout(config, vocabulary), vocabulary
 
@@ -60,8 +61,14 @@ def load(config: Config) -> tuple[list[Utterance], list[Utterance], Vocabulary]:
 def load_heldout(config: Config, vocabulary: Vocabulary) -> list[Utterance]:
     """The held-out utterances alone."""
     if config.data.heldout:
-        return load_corpus(config.data.heldout, config, vocabulary)
+        return load_any(config.data.heldout, config, vocabulary)
     return speak_heldout(config)
+
+
+def load_any(source: str, config: Config, vocabulary: Vocabulary | None) -> list[Utterance]:
+    """A corpus of recordings or a packed one."""
+    load_it = shards.load if shards.is_packed(source) else load_corpus
+    return load_it(source, config, vocabulary)
 
 
 def spread(utterances: Sequence[Utterance], count: int) -> Sequence[Utterance]:

@@ -22,6 +22,7 @@ from ..model import transducer
 from . import parallel
 from .checkpoint import Checkpoints, Position
 from .progress import Progress
+from .schedule import WarmupCosine
 from .step import TrainStep
 
 FREE = ("train.output:", "train.resume:", "train.epochs:")  # what a resumed run may change untold
@@ -42,6 +43,7 @@ def run(config: Config, resume: bool = False) -> list[dict]:
     total = per_epoch * config.train.epochs
     recogniser = Recogniser(model)
     step = TrainStep(model, config, total, group)
+    schedule = WarmupCosine(config.optim, total)
 
     folder, settings = Path(config.train.output), config.train
     keep = max(settings.keep_last, settings.average)
@@ -63,8 +65,9 @@ def run(config: Config, resume: bool = False) -> list[dict]:
     while position.epoch < settings.epochs:
         started = time.perf_counter()
         batches = source.epoch(position.epoch, position.step)
-        for some in _groups(batches, config.optim.accumulate):
-            _update(step, some, position, progress)
+        groups = _groups(batches, config.optim.accumulate)
+        while some := _waited_for(groups, progress):
+            _update(step, some, position, progress, schedule.value(position.update))
             unfinished = position.step < source.steps_per_epoch
             due = settings.save_every and position.update % settings.save_every == 0
             if group.leads and due and unfinished:
@@ -89,12 +92,23 @@ def run(config: Config, resume: bool = False) -> list[dict]:
     return position.history
 
 
-def _update(step: TrainStep, batches: list[dict], position: Position, progress: Progress) -> None:
+def _waited_for(groups: Iterator[list[dict]], progress: Progress) -> list[dict]:
+    """The batches of the next update, none at the end; how long they took goes to the log."""
+    started = time.perf_counter()
+    batches = next(groups, [])
+    progress.times["data wait (s)"] = time.perf_counter() - started
+    return batches
+
+
+def _update(
+    step: TrainStep, batches: list[dict], position: Position, progress: Progress, rate: float
+) -> None:
     known = len(step.shapes)
     started = time.perf_counter()
     update = step(batches, position.epoch, position.step)
+    seconds = time.perf_counter() - started
+    progress.times["step (s)"] = seconds
     if len(step.shapes) > known:
-        seconds = time.perf_counter() - started
         progress.note(f"compiled for features {step.shapes[-1]} in {seconds:.1f} s")
     position.step += len(batches)
     position.update += 1
@@ -109,6 +123,7 @@ def _update(step: TrainStep, batches: list[dict], position: Position, progress: 
             "epoch": position.epoch,
             "loss": update.loss,
             "norm": update.norm,
+            "lr": rate,
         }
     )
     if step.skipped >= MOST_SKIPPED:

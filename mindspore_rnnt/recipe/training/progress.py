@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one sees of a training: a bar, two CSV files, and a picture of the curves."""
+"""What one sees of a training: a bar, two CSV files, an event file, a picture of the curves."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ from pathlib import Path
 from tqdm import tqdm
 
 from .curves import learning_curves
+from .events import EventLog
 
 
 class Progress:
-    """Appends to steps.csv and epochs.csv in `folder`; rows after `update` are forgotten."""
+    """Appends to steps.csv and epochs.csv in `folder`; rows after `update` are forgotten.
+
+    The event file has the same, and `times`: what differs from one run to the next of the same.
+    """
 
     def __init__(self, folder: str | Path, total_updates: int, update: int, visible: bool):
         self._folder = Path(folder)
@@ -20,18 +24,24 @@ class Progress:
         self._bar = tqdm(
             total=total_updates, initial=update, unit="step", disable=not visible, mininterval=1.0
         )
+        self.times: dict[str, float] = {}
+        self._events = EventLog(self._folder) if visible else None
         self._steps = _Table(self._folder / "steps.csv", update) if visible else None
         self._epochs = _Table(self._folder / "epochs.csv", update) if visible else None
 
     def step(self, row: dict) -> None:
         self._bar.update()
         self._bar.set_postfix(epoch=row["epoch"], loss=f"{row['loss']:.3f}", refresh=False)
-        if self._steps is not None:
+        if self._steps is not None and self._events is not None:
             self._steps.append(row)
+            scalars = {name: row[name] for name in ("loss", "norm", "lr")}
+            self._events.add(row["update"], scalars | self.times)
 
     def epoch(self, row: dict) -> None:
-        if self._epochs is not None:
+        if self._epochs is not None and self._events is not None:
             self._epochs.append(row)
+            if row["cer"] is not None:
+                self._events.add(row["update"], {"cer": row["cer"]})
             self.note("  ".join(f"{name} {_short(value)}" for name, value in row.items()))
 
     def note(self, text: str) -> None:
@@ -41,7 +51,8 @@ class Progress:
 
     def close(self) -> None:
         self._bar.close()
-        if self._steps is not None and self._epochs is not None:
+        if self._steps is not None and self._epochs is not None and self._events is not None:
+            self._events.close()
             steps = [{"step": row["update"], "loss": row["loss"]} for row in self._steps.rows]
             rates = [
                 {"step": row["update"], "cer": row["cer"]}

@@ -26,3 +26,9 @@ class WarmupCosine(LearningRateSchedule):
         progress = ops.clip_by_value((step + 1.0 - self.warmup) / self.decay, 0.0, 1.0)
         falling = self.final + (self.lr - self.final) * 0.5 * (1.0 + ops.cos(math.pi * progress))
         return ops.minimum(self.lr * rising, falling)
+
+    def value(self, step: int) -> float:
+        """The same as a number, without the device."""
+        progress = min(1.0, max(0.0, (step + 1 - self.warmup) / self.decay))
+        falling = self.final + (self.lr - self.final) * 0.5 * (1 + math.cos(math.pi * progress))
+        return min(self.lr * (step + 1) / self.warmup, falling)

@@ -29,3 +29,10 @@ def test_values(step, expected):
 def test_no_warm_up_and_one_step():
     schedule = WarmupCosine(OptimConfig(lr=0.2, warmup_steps=0, final_ratio=0.5), 1)
     assert float(schedule(Tensor(0, int32))) == pytest.approx(0.2)
+
+
+def test_the_value_is_that_of_the_cell():
+    schedule = WarmupCosine(OptimConfig(lr=0.01, warmup_steps=10, final_ratio=0.1), 100)
+    for update in (0, 5, 9, 10, 50, 99, 150):
+        cell = float(schedule(Tensor(update, int32)).asnumpy())
+        assert schedule.value(update) == pytest.approx(cell, rel=1e-5)
