@@ -55,7 +55,8 @@ def pack(utterances: Sequence[Utterance], path: str | Path, shards: int) -> int:
 
 def load(source: str | Path, config: Config, vocabulary: Vocabulary | None) -> list[Utterance]:
     """The utterances of the files; with a vocabulary, only texts that it can spell."""
-    good, bad, rate = [], BadFiles(), config.features.sample_rate
+    good: list[Utterance] = []
+    bad, rate = BadFiles(), config.features.sample_rate
     names = ["key", "text", "voice", "samples", "rate"]
     for path in files(source):
         for number, row in enumerate(_rows(path, names, ds.SequentialSampler())):

@@ -15,7 +15,7 @@ from pathlib import Path
 
 POLYNOMIAL = 0x82F63B78  # of CRC-32C, bits reversed
 MASK = 0xA282EAD8
-BYTES, FIXED32, FIXED64, VARINT = 2, 5, 1, 0  # protocol buffers' wire types
+VARINT, DOUBLE, BYTES, FLOAT = 0, 1, 2, 5  # protocol buffers' wire types
 
 
 class EventLog:
@@ -26,21 +26,21 @@ class EventLog:
         folder.mkdir(parents=True, exist_ok=True)
         name = f"events.out.tfevents.{time.time_ns()}.{os.getpid()}"
         self._stream = (folder / name).open("wb")
-        self._write(_field(3, BYTES, b"brain.Event:2"))
+        self._write(_bytes(3, b"brain.Event:2"))
 
     def add(self, step: int, scalars: Mapping[str, float]) -> None:
         """Values are visible to readers at once."""
         values = b"".join(
-            _field(1, BYTES, _field(1, BYTES, tag.encode()) + _field(2, FIXED32, float(value)))
+            _bytes(1, _bytes(1, tag.encode()) + _key(2, FLOAT) + struct.pack("<f", value))
             for tag, value in scalars.items()
         )
-        self._write(_field(2, VARINT, step) + _field(5, BYTES, values))
+        self._write(_key(2, VARINT) + _varint(step) + _bytes(5, values))
 
     def close(self) -> None:
         self._stream.close()
 
     def _write(self, fields: bytes) -> None:
-        event = _field(1, FIXED64, time.time()) + fields
+        event = _key(1, DOUBLE) + struct.pack("<d", time.time()) + fields
         length = struct.pack("<Q", len(event))
         self._stream.write(length + _masked(length) + event + _masked(event))
         self._stream.flush()
@@ -73,13 +73,12 @@ def _masked(data: bytes) -> bytes:
     return struct.pack("<I", (rotated + MASK) & 0xFFFFFFFF)
 
 
-def _field(number: int, kind: int, value: bytes | float) -> bytes:
-    head = _varint(number << 3 | kind)
-    if kind == BYTES:
-        return head + _varint(len(value)) + value
-    if kind == VARINT:
-        return head + _varint(value)
-    return head + struct.pack("<f" if kind == FIXED32 else "<d", value)
+def _bytes(number: int, value: bytes) -> bytes:
+    return _key(number, BYTES) + _varint(len(value)) + value
+
+
+def _key(number: int, kind: int) -> bytes:
+    return _varint(number << 3 | kind)
 
 
 def _varint(value: int) -> bytes:
