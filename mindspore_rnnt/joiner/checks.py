@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What JoinerRNNTLoss refuses, and how many rows a memory budget holds."""
+"""What PackedJoiner and JoinerRNNTLoss refuse, and how many rows a memory budget holds."""
 
 import re
 from collections.abc import Sequence
@@ -38,25 +38,51 @@ _UNITS = {
 def check_tensors(
     dtypes: Sequence[Any], shapes: Sequence[Any], encoder_dim: int, predictor_dim: int
 ) -> None:
-    """Dtypes and shapes, in the order of `_DIMS`. In `shapes`, None or -1 is a size and (-2,) a
-    rank that is unknown when a graph is compiled."""
+    """Dtypes and shapes of JoinerRNNTLoss, in the order of `_DIMS`. In `shapes`, None or -1 is a
+    size and (-2,) a rank that is unknown when a graph is compiled."""
+    _check_tensors(_CALLER, tuple(_DIMS), dtypes, shapes, encoder_dim, predictor_dim)
+
+
+def check_joiner_inputs(
+    dtypes: Sequence[Any], shapes: Sequence[Any], encoder_dim: int, predictor_dim: int
+) -> None:
+    """The same for PackedJoiner, which takes four of them."""
+    names = "encoder_out", "predictor_out", "frame_rows", "step_rows"
+    _check_tensors("PackedJoiner", names, dtypes, shapes, encoder_dim, predictor_dim)
+
+
+def _check_tensors(
+    caller: str,
+    names: Sequence[str],
+    dtypes: Sequence[Any],
+    shapes: Sequence[Any],
+    encoder_dim: int,
+    predictor_dim: int,
+) -> None:
     sizes = {"De": encoder_dim, "Dp": predictor_dim}
-    for (name, dims), dtype, shape in zip(_DIMS.items(), dtypes, shapes):
+    for name, dtype, shape in zip(names, dtypes, shapes):
+        dims = _DIMS[name]
         allowed = LOGITS_DTYPES if len(dims) == 3 else INT_DTYPES
         if str(dtype) not in allowed:
-            _refuse(TypeError, name, f"a Tensor of one of {list(allowed)}", dtype)
+            refuse(caller, TypeError, name, f"a Tensor of one of {list(allowed)}", dtype)
         if -2 in shape:
             continue
         expected = f"of shape ({', '.join(dims)})"
         if len(shape) != len(dims):
-            _refuse(ValueError, name, expected, f"shape {shape}")
+            refuse(caller, ValueError, name, expected, f"shape {shape}")
         for dim, size in zip(dims, shape):
             if size in (None, -1):
                 continue
             if size == 0 and dim != "max_U":
-                _refuse(ValueError, name, f"{expected} with {dim} >= 1", f"shape {shape}")
+                refuse(caller, ValueError, name, f"{expected} with {dim} >= 1", f"shape {shape}")
             if sizes.setdefault(dim, size) != size:
-                _refuse(ValueError, name, f"{expected} with {dim} = {sizes[dim]}", f"shape {shape}")
+                refuse(
+                    caller,
+                    ValueError,
+                    name,
+                    f"{expected} with {dim} = {sizes[dim]}",
+                    f"shape {shape}",
+                )
             if dim == "max_U + 1":
                 sizes["max_U"] = size - 1
 

@@ -21,6 +21,7 @@ from .checks import (
 )
 from .chunks import ChunkedPhases
 from .packed import PackedJoiner
+from .rows import rows_belong
 
 
 class JoinerRNNTLoss(nn.Cell):
@@ -157,31 +158,25 @@ class JoinerRNNTLoss(nn.Cell):
         frames, steps = _append_column(frames, self.input_of_one), _append_column(steps, 0)
         target_lengths = as_int32(target_lengths)
         step_labels, labels_fit = _step_labels(as_int32(targets), target_lengths, self.classes)
-        frame_rows, frames_fit = _fit(as_int32(frame_rows), frames.shape[0])
-        step_rows, steps_fit = _fit(as_int32(step_rows), steps.shape[0])
+        frame_rows, step_rows = as_int32(frame_rows), as_int32(step_rows)
+        good = rows_belong(encoder_out.shape, predictor_out.shape, frame_rows, step_rows)
         losses, _, _ = self.phases(
             frames,
             steps,
             weight,
             step_labels,
-            frame_rows,
-            step_rows,
+            ops.select(good, frame_rows, ops.zeros_like(frame_rows)),
+            ops.select(good, step_rows, ops.zeros_like(step_rows)),
             as_int32(logit_lengths),
             target_lengths,
         )
-        fits = ops.logical_and(labels_fit, ops.logical_and(frames_fit, steps_fit))
+        fits = ops.logical_and(labels_fit, good.all())
         losses = ops.select(fits, losses, ops.full_like(losses, math.nan))
         return reduce_losses(losses, self.reduction)
 
 
 def _append_column(x: Tensor, value: float) -> Tensor:
     return ops.cat((x, ops.full((x.shape[0], 1), value, dtype=x.dtype)), 1)
-
-
-def _fit(rows: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """Rows that point into a tensor of this size, and whether they all did."""
-    fitting = ops.maximum(ops.minimum(rows, size - 1), 0)
-    return fitting, (fitting == rows).all()
 
 
 def _step_labels(targets: Tensor, target_lengths: Tensor, V: int) -> tuple[Tensor, Tensor]:

@@ -1,11 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The joint network on packed rows: the padded (B, T, U + 1, V) tensor never exists."""
 
+import math
+
+import mindspore as ms
 from mindspore import Tensor, nn, ops
 
-from .checks import choose_step_rows
+from ..launch import as_int32, is_compiled
+from .checks import check_joiner_inputs, choose_step_rows
+from .rows import check_rows, rows_belong
 
 _ACTIVATIONS = {"tanh": nn.Tanh, "relu": nn.ReLU}
+# A frame that makes NaN logits. MindSpore's relu maps NaN to 0 on the CPU, but inf times weights of
+# both signs is NaN.
+_NAN_FRAME = {"tanh": math.nan, "relu": math.inf}
 
 
 class PackedJoiner(nn.Cell):
@@ -34,11 +42,15 @@ class PackedJoiner(nn.Cell):
 
     Outputs:
         Tensor of shape :math:`(N, V)`: the packed logits that :class:`mindspore_rnnt.RNNTLoss`
-        takes.
+        takes. In a compiled graph, which cannot refuse values, logits are NaN from the first row
+        on that is of another `max_t` or `max_u` than those of `encoder_out` and `predictor_out`.
 
     Raises:
-        TypeError: If `step_rows` is missing, or given by both of its names.
-        ValueError: If `activation` is not one of the names above.
+        TypeError: If an input is of the wrong dtype, or if `step_rows` is missing, or given by both
+            of its names.
+        ValueError: If `activation` is not one of the names above, if a rank or size does not fit,
+            or if the rows are for other `max_t` and `max_u` than those of `encoder_out` and
+            `predictor_out`.
 
     Supported Platforms:
         ``Ascend`` ``CPU``
@@ -69,6 +81,8 @@ class PackedJoiner(nn.Cell):
                 f"but got {activation!r}."
             )
         self.joiner_dim = joiner_dim
+        self.widths = (encoder_dim, predictor_dim)
+        self.nan_frame = _NAN_FRAME[activation]
         self.encoder_proj = nn.Dense(encoder_dim, joiner_dim)
         self.predictor_proj = nn.Dense(predictor_dim, joiner_dim, has_bias=False)
         self.activation = _ACTIVATIONS[activation]()
@@ -83,7 +97,20 @@ class PackedJoiner(nn.Cell):
         label_rows: Tensor | None = None,
     ) -> Tensor:
         step_rows = choose_step_rows("PackedJoiner", step_rows, label_rows)
+        inputs = (encoder_out, predictor_out, frame_rows, step_rows)
+        dtypes, shapes = tuple([x.dtype for x in inputs]), tuple([x.shape for x in inputs])
+        _check_inputs(dtypes, shapes, self.widths)
         frames, steps = self.project(encoder_out, predictor_out)
+        if is_compiled(ops.gather):
+            rows = as_int32(frame_rows), as_int32(step_rows)
+            good = rows_belong(encoder_out.shape, predictor_out.shape, *rows)
+            nan_frame = ops.full((1, self.joiner_dim), self.nan_frame, dtype=frames.dtype)
+            frame_rows = ops.select(good, rows[0], ops.full_like(rows[0], frames.shape[0]))
+            step_rows = ops.select(good, rows[1], ops.zeros_like(rows[1]))
+            frames = ops.cat((frames, nan_frame))
+        else:
+            rows = frame_rows.asnumpy(), step_rows.asnumpy()
+            check_rows("PackedJoiner", encoder_out.shape, predictor_out.shape, *rows)
         hidden = self.activation(
             ops.gather(frames, frame_rows, 0) + ops.gather(steps, step_rows, 0)
         )
@@ -94,3 +121,8 @@ class PackedJoiner(nn.Cell):
         frames = self.encoder_proj(encoder_out).reshape((-1, self.joiner_dim))
         steps = self.predictor_proj(predictor_out).reshape((-1, self.joiner_dim))
         return frames, steps
+
+
+@ms.constexpr(check=False)
+def _check_inputs(dtypes: tuple, shapes: tuple, widths: tuple[int, int]) -> None:
+    check_joiner_inputs(dtypes, shapes, *widths)
