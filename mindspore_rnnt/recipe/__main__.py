@@ -66,7 +66,7 @@ def _evaluate(options: argparse.Namespace) -> int:
 def _listen(options: argparse.Namespace) -> int:
     from .commands import listen
 
-    listen.run(options.checkpoint, options.wav, options.weights)
+    listen.run(options.checkpoint, options.wav, options.weights, options.set)
     return 0
 
 
@@ -134,6 +134,7 @@ def _parser() -> argparse.ArgumentParser:
     evaluate.add_argument("--full", action="store_true", help="train several seeds and compare")
     listen = command("listen", _listen, "from a wav file to a work order")
     _add_model(listen, f"folder of a run or of exported files; else {DEMO}", DEMO)
+    _add_changes(listen)
     listen.add_argument("--wav", required=True, help="a file; - reads raw int16 from stdin")
     synth = command("synth", _synth, "write the synthetic corpus as wav files and manifests")
     _add_settings(synth, "folder of the corpus; else corpus")
@@ -155,10 +156,14 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_settings(command: argparse.ArgumentParser, output: str) -> None:
     command.add_argument("--config", help="a path, or a name from configs/; else tiny.yaml")
+    _add_changes(command)
+    command.add_argument("--output", help=output)
+
+
+def _add_changes(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--set", action="append", default=[], metavar="SECTION.KEY=VALUE", help="change a setting"
     )
-    command.add_argument("--output", help=output)
 
 
 def _add_model(command: argparse.ArgumentParser, folder: str, default: str | None = None) -> None:

@@ -151,6 +151,22 @@ class DecodeConfig:
     beam: int = 4
     max_symbols: int = 3  # per encoder frame
     batch_size: int = 16
+    # Of beam search, in nats a label: taken off outside the grammar, added for phrases of your own.
+    grammar_weight: float = 0.0
+    bias_phrases: list[str] = field(default_factory=list)
+    bias_weight: float = 1.0
+    min_confidence: float = 0.5  # that all of a command is right; below, there is no ticket
+
+
+@dataclass
+class EndpointConfig:
+    """When an utterance of an open microphone is over, in seconds since its last character."""
+
+    silence: float = 1.0  # after speech
+    no_speech: float = 5.0  # since the start without any character: nothing is reported
+    longest: float = 20.0  # since the start
+    # Heard again by the next utterance: its first sound may come before its first character.
+    overlap: float = 0.3
 
 
 @dataclass
@@ -171,6 +187,8 @@ class EvaluateConfig:
     # Recordings to test with. Empty: those of noise.folder, and then the rates are optimistic,
     # as the model has been trained with these very recordings.
     noise_folder: str = ""
+    noise_hours: float = 0.05  # of an open microphone without commands: false tickets
+    others: int = 60  # sayings that are no command
     seed: int = 7
     pictures: int = 3
     train_seeds: list[int] = field(default_factory=lambda: [1, 2, 3])  # of `evaluate --full`
@@ -186,6 +204,7 @@ class Config:
     optim: OptimConfig = field(default_factory=OptimConfig)
     train: TrainConfig = field(default_factory=TrainConfig)
     decode: DecodeConfig = field(default_factory=DecodeConfig)
+    endpoint: EndpointConfig = field(default_factory=EndpointConfig)
     evaluate: EvaluateConfig = field(default_factory=EvaluateConfig)
 
     def to_dict(self) -> dict:

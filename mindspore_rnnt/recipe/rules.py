@@ -45,10 +45,14 @@ RULES = {
             *("augment.frequency_masks", "augment.frequency_width"),
             *("optim.warmup_steps", "optim.weight_decay", "optim.clip_norm"),
             *("train.save_every", "train.evaluate_utterances", "train.require_loss_ratio"),
-            "evaluate.pictures",
+            *("decode.grammar_weight", "decode.bias_weight", "endpoint.overlap"),
+            *("evaluate.pictures", "evaluate.noise_hours", "evaluate.others"),
         ],
     ),
-    "above 0": (lambda value: value > 0, ["optim.lr"]),
+    "above 0": (
+        lambda value: value > 0,
+        ["optim.lr", "endpoint.silence", "endpoint.no_speech", "endpoint.longest"],
+    ),
     "at least 0.1 (an encoder frame needs 55 ms)": (
         lambda value: value >= 0.1,
         ["data.min_seconds"],
@@ -57,6 +61,7 @@ RULES = {
         lambda value: 0 <= value <= 1,
         [
             *("noise.probability", "noise.folder_share", "optim.final_ratio"),
+            "decode.min_confidence",
             *("augment.floorless", "augment.reverberant", "augment.narrow", "augment.clipped"),
         ],
     ),
@@ -107,6 +112,12 @@ def check(config: typing.Any) -> None:
         raise ValueError(
             f"data.min_seconds must be below data.max_seconds, but got {data.min_seconds} "
             f"and {data.max_seconds}"
+        )
+    endpoint = config.endpoint
+    if not endpoint.overlap < min(endpoint.silence, endpoint.no_speech):
+        raise ValueError(
+            "endpoint.overlap must be below endpoint.silence and endpoint.no_speech, but got "
+            f"{endpoint.overlap}, {endpoint.silence} and {endpoint.no_speech}"
         )
 
 

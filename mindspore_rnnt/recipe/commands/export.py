@@ -7,7 +7,7 @@
     joiner.mindir         frames (1, n, De), outputs (1, n, Dp), rows 0 .. n - 1 -> logits (n, V)
 
 B, T, n and the room of the cache are free, T a multiple of 4. config.yaml, vocabulary.txt,
-cmvn.npy and the grammar come along.
+cmvn.npy, calibration.json and the grammar come along.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from mindspore import Tensor, nn
 from .. import config as configuration
 from ..config import Config
 from ..data.buckets import SUBSAMPLING
+from ..decoding.confidence import Calibration
 from ..decoding.recogniser import free
 from ..decoding.run_folder import GRAMMAR, load_run
 from ..model.transducer import Transducer
@@ -35,6 +36,7 @@ def run(checkpoint: str | Path, output: str | Path, weights: str = "mean") -> Pa
     folder.mkdir(parents=True, exist_ok=True)
     for name in BESIDE:
         shutil.copyfile(Path(checkpoint) / name, folder / name)
+    Calibration.load(checkpoint).save(folder)
     if config.data.grammar:
         shutil.copyfile(configuration.find(config.data.grammar), folder / GRAMMAR)
     for name, (cell, inputs) in _parts(recogniser.model, config).items():

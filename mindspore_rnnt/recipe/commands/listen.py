@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Speech to text to work order as the audio comes in, from a wav file or a microphone's pipe."""
+"""Speech to text to work orders as the audio comes in, from a wav file or a microphone's pipe."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
 
@@ -18,47 +18,78 @@ from scipy.signal import resample_poly
 from ..data.features import FeatureStream, LogMel
 from ..data.grammar import load_grammar
 from ..decoding import exported
-from ..decoding.run_folder import load_run
-from ..decoding.streaming import StreamingDecoder
+from ..decoding.bias import build_biases
+from ..decoding.confidence import Calibration
+from ..decoding.run_folder import load_config, load_run
+from ..decoding.streaming import Segment, StreamingDecoder
 from ..decoding.ticket import TicketParser
+from ..decoding.verdict import Judge
 
 PIECE_MS = 100
 MICROPHONE = "-"  # raw int16 on stdin: `arecord -t raw -f S16_LE -r 16000 | ... listen --wav -`
 
 
-def run(folder: str | Path, wav: str, weights: str = "mean") -> dict:
-    """Print characters as they are recognised, then the work order; returns both and the speed.
+def run(folder: str | Path, wav: str, weights: str = "mean", overrides: Sequence[str] = ()) -> dict:
+    """Print characters as they are recognised, and after each utterance its order or why not.
 
     `folder` is that of a run or of exported files; of a run, `weights` says which of its models.
-    Without a grammar the order is None.
+    `overrides` change its settings. Returns the reports of the utterances (see `verdict.Judge`;
+    without a grammar they have no order) and the speed.
     """
-    recogniser, config, vocabulary, cmvn = _load(folder, weights)
+    recogniser, config, vocabulary, cmvn = _load(folder, weights, overrides)
     grammar = load_grammar(config.data.grammar) if config.data.grammar else None
+    parser = TicketParser(grammar) if grammar else None
+    judge = Judge(config, vocabulary, parser, Calibration.load(folder))
     rate = config.features.sample_rate
     size = rate * PIECE_MS // 1000
     audio = _standard_input(size) if wav == MICROPHONE else _pieces(read_any(wav, rate), size)
-    stream, decoder = FeatureStream(LogMel(config.features)), StreamingDecoder(recogniser, config)
-    text, samples, busy = "", 0, 0.0
+    stream = FeatureStream(LogMel(config.features))
+    decoder = StreamingDecoder(recogniser, config, build_biases(config, vocabulary))
+    screen = _Screen(judge, vocabulary.decode)
+    samples, busy = 0, 0.0
     for piece in audio:
         start = time.perf_counter()
-        new = vocabulary.decode(decoder.accept(cmvn(stream.accept(piece))))
+        ended = decoder.accept(cmvn(stream.accept(piece)))
         busy += time.perf_counter() - start
         samples += len(piece)
-        text += new
-        print(new, end="", flush=True)
+        screen.show(ended, decoder.partial.ids[: decoder.settled])
+    if not samples:
+        raise ValueError(f"no audio came from {'stdin' if wav == MICROPHONE else wav}")
     start = time.perf_counter()
-    new = vocabulary.decode(decoder.finish())
+    ended = decoder.finish()
     busy += time.perf_counter() - start
-    text += new
-    print(new)
-    order = TicketParser(grammar).parse(text) if grammar else None
-    if order:
-        print(json.dumps(order, ensure_ascii=False, indent=1))
-    factor = busy / max(samples / rate, 1e-9)
-    print(
-        f"real-time factor {factor:.3f} ({busy:.2f} s of work for {samples / rate:.2f} s of audio)"
-    )
-    return {"text": text, "order": order, "real_time_factor": factor}
+    screen.show(ended, ())
+    if not screen.reports:
+        print("no ticket: nothing was recognised")
+    seconds = samples / rate
+    print(f"real-time factor {busy / seconds:.3f} ({busy:.2f} s of work for {seconds:.2f} s)")
+    return {"utterances": screen.reports, "real_time_factor": busy / seconds}
+
+
+class _Screen:
+    """Prints labels once they are sure to stay, and a report when their utterance is over."""
+
+    def __init__(self, judge: Judge, decode: Callable[[Sequence[int]], str]):
+        self._judge, self._decode = judge, decode
+        self._shown = 0  # labels of the utterance that is not over
+        self.reports: list[dict] = []
+
+    def show(self, ended: Sequence[Segment], partial: Sequence[int]) -> None:
+        for segment in ended:
+            print(self._decode(segment.found.ids[self._shown :]))
+            self._shown = 0
+            self._report(segment)
+        print(self._decode(partial[self._shown :]), end="", flush=True)
+        self._shown = max(self._shown, len(partial))
+
+    def _report(self, segment: Segment) -> None:
+        times = {"begin": round(segment.begin, 3), "end": round(segment.end, 3)}
+        report = self._judge(segment.found, segment.seconds) | times
+        report["over"] = segment.reason.value
+        self.reports.append(report)
+        print(json.dumps(report, ensure_ascii=False))
+        if report.get("reason"):
+            print(f"no ticket: {report['reason']}")
 
 
 def read_any(path: str | Path, sample_rate: int) -> np.ndarray:
@@ -74,12 +105,13 @@ def read_any(path: str | Path, sample_rate: int) -> np.ndarray:
     return mono.astype(np.float32)
 
 
-def _load(folder: str | Path, weights: str) -> tuple:
+def _load(folder: str | Path, weights: str, overrides: Sequence[str]) -> tuple:
     if not (Path(folder) / "encoder.mindir").is_file():
-        return load_run(folder, weights=weights)
+        config = load_config(folder, overrides) if Path(folder, "config.yaml").is_file() else None
+        return load_run(folder, config, weights)
     if weights != "mean":
         raise ValueError(f"{folder} holds exported files; choose their weights when exporting")
-    return exported.load(folder)
+    return exported.load(folder, load_config(folder, overrides))
 
 
 def _pieces(audio: np.ndarray, size: int) -> Iterator[np.ndarray]:
@@ -88,25 +120,32 @@ def _pieces(audio: np.ndarray, size: int) -> Iterator[np.ndarray]:
 
 
 def _standard_input(size: int) -> Iterator[np.ndarray]:
-    """Pieces until the pipe ends or the user stops it by Ctrl-C, after which the order follows."""
+    """Pieces until the pipe ends or the user stops it by Ctrl-C.
+
+    `read1` takes what has come in, so that a Ctrl-C that interrupts it loses nothing.
+    """
     is_stopped = is_reading = False
 
     def stop(*_: object) -> None:
         nonlocal is_stopped
         is_stopped = True
-        if is_reading:  # else the piece at hand is decoded first
+        if is_reading:  # else the piece that was read is decoded first
             raise KeyboardInterrupt
 
+    odd = b""  # half a sample
     while not is_stopped:
         # Before each read: MindSpore puts its own handler in place whenever it compiles.
         signal.signal(signal.SIGINT, stop)
         is_reading = True
         try:
-            block = sys.stdin.buffer.read(2 * size)
+            block = sys.stdin.buffer.read1(2 * size)
         except KeyboardInterrupt:
             break
         is_reading = False
         if not block:
             break
-        yield np.frombuffer(block[: len(block) // 2 * 2], "<i2").astype(np.float32) / 32768
+        whole = odd + block
+        end = len(whole) // 2 * 2
+        odd = whole[end:]
+        yield np.frombuffer(whole[:end], "<i2").astype(np.float32) / 32768
     signal.signal(signal.SIGINT, signal.default_int_handler)

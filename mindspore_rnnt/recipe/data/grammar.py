@@ -23,12 +23,15 @@ class Grammar:
     pinyin: dict[str, str]  # character -> reading, for pictures without a Chinese font
     bopomofo: dict[str, str]  # character -> reading with its tone, but for the first tone
 
-    def sentences(self) -> list[str]:
-        """Every sentence, in the order of the file."""
-        choices = [
+    def choices(self) -> list[list[str]]:
+        """For each part what may be said there, in the order of the file."""
+        return [
             [value] if kind == "text" else list(self.slots[value]) for kind, value in self.parts
         ]
-        return ["".join(pieces) for pieces in itertools.product(*choices)]
+
+    def sentences(self) -> list[str]:
+        """Every sentence, in the order of the file."""
+        return ["".join(pieces) for pieces in itertools.product(*self.choices())]
 
     def phrases(self) -> list[str]:
         """Every phrase of every slot, in the order of the file."""

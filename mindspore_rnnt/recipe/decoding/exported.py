@@ -16,10 +16,15 @@ from .recogniser import Recogniser
 from .run_folder import load_config
 
 
-def load(folder: str | Path) -> tuple[ExportedRecogniser, Config, Vocabulary, Cmvn]:
-    """The exported network, as every decoder takes it, with all that belongs to it."""
+def load(
+    folder: str | Path, config: Config | None = None
+) -> tuple[ExportedRecogniser, Config, Vocabulary, Cmvn]:
+    """The exported network, as every decoder takes it, with all that belongs to it.
+
+    `config` takes the place of the folder's own.
+    """
     folder = Path(folder)
-    config = load_config(folder)
+    config = config or load_config(folder)
     vocabulary = Vocabulary.load(folder / "vocabulary.txt")
     recogniser = ExportedRecogniser(folder, build_deployed(config, len(vocabulary)))
     return recogniser, config, vocabulary, Cmvn.load(folder / "cmvn.npy")

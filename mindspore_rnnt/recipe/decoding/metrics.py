@@ -1,92 +1,72 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Character errors, whole sentences and slots right, as `mindspore.train.Metric` classes.
+"""Error rates, whole sentences and slots right, as `mindspore.train.Metric` classes.
 
 Each `update(hypotheses, references)` takes two equally long lists of texts; `eval()` is over
-everything since `clear()`: errors by reference length, never a mean of rates.
+everything since `clear()`: errors by reference length, never a mean of rates. jiwer counts the
+edits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-import numpy as np
+import jiwer
 from mindspore.train import Metric
 
 from .ticket import TicketParser
 
-
-@dataclass(frozen=True)
-class Errors:
-    """The fewest edits that turn the reference into the hypothesis."""
-
-    substitutions: int = 0
-    insertions: int = 0
-    deletions: int = 0
-    length: int = 0  # of the reference
-
-    @property
-    def total(self) -> int:
-        return self.substitutions + self.insertions + self.deletions
-
-    @property
-    def rate(self) -> float:
-        """total / length; without any reference 0 if there is no error, else infinite."""
-        if self.length:
-            return self.total / self.length
-        return float("inf") if self.total else 0.0
-
-    def __add__(self, other: Errors) -> Errors:
-        return Errors(
-            self.substitutions + other.substitutions,
-            self.insertions + other.insertions,
-            self.deletions + other.deletions,
-            self.length + other.length,
-        )
+CHARACTERS = {  # nothing is stripped, so that an alignment fits the texts as they are
+    "reference_transform": jiwer.ReduceToListOfListOfChars(),
+    "hypothesis_transform": jiwer.ReduceToListOfListOfChars(),
+}
 
 
-def error_rate(reference: Sequence, hypothesis: Sequence) -> Errors:
-    """Edits between two sequences: strings for CER, lists of words for WER."""
-    rows, columns = len(reference) + 1, len(hypothesis) + 1
-    cost = np.zeros((rows, columns), np.int64)
-    cost[:, 0] = np.arange(rows)
-    cost[0] = np.arange(columns)
-    for i in range(1, rows):
-        for j in range(1, columns):
-            differ = reference[i - 1] != hypothesis[j - 1]
-            cost[i, j] = min(cost[i - 1, j - 1] + differ, cost[i - 1, j] + 1, cost[i, j - 1] + 1)
-    substitutions = insertions = deletions = 0
-    i, j = rows - 1, columns - 1
-    while i or j:
-        differ = bool(i and j and reference[i - 1] != hypothesis[j - 1])
-        if i and j and cost[i, j] == cost[i - 1, j - 1] + differ:
-            substitutions += differ
-            i, j = i - 1, j - 1
-        elif i and cost[i, j] == cost[i - 1, j] + 1:
-            deletions += 1
-            i -= 1
-        else:
-            insertions += 1
-            j -= 1
-    return Errors(substitutions, insertions, deletions, len(reference))
+def right_characters(reference: str, hypothesis: str) -> list[bool]:
+    """For each character of the hypothesis whether the best alignment finds it in the reference."""
+    right = [False] * len(hypothesis)
+    (chunks,) = jiwer.process_characters(reference, hypothesis, **CHARACTERS).alignments
+    for chunk in chunks:
+        if chunk.type == "equal":
+            right[chunk.hyp_start_idx : chunk.hyp_end_idx] = [True] * (
+                chunk.hyp_end_idx - chunk.hyp_start_idx
+            )
+    return right
 
 
 class CharErrorRate(Metric):
-    """Character error rate; `errors` has the kinds apart."""
+    """Edits of characters by characters of the references; the kinds of edits are attributes."""
 
     def __init__(self):
         super().__init__()
         self.clear()
 
     def clear(self) -> None:
-        self.errors = Errors()
+        self.substitutions = self.insertions = self.deletions = self.length = 0
 
     def update(self, *inputs: Sequence[str]) -> None:
         for hypothesis, reference in _pairs(inputs):
-            self.errors += error_rate(reference, hypothesis)
+            counted = self._count(reference, hypothesis)
+            self.substitutions += counted.substitutions
+            self.insertions += counted.insertions
+            self.deletions += counted.deletions
+            self.length += counted.hits + counted.substitutions + counted.deletions
 
     def eval(self) -> float:
-        return self.errors.rate
+        """Without any reference 0 if there is no edit, else infinite."""
+        edits = self.substitutions + self.insertions + self.deletions
+        if self.length:
+            return edits / self.length
+        return float("inf") if edits else 0.0
+
+    def _count(self, reference: str, hypothesis: str) -> jiwer.CharacterOutput | jiwer.WordOutput:
+        return jiwer.process_characters(reference, hypothesis, **CHARACTERS)
+
+
+class WordErrorRate(CharErrorRate):
+    """Edits of words by words of the references, for scripts that write spaces."""
+
+    def _count(self, reference: str, hypothesis: str) -> jiwer.WordOutput:
+        return jiwer.process_words(reference, hypothesis)
 
 
 class _Share(Metric):
@@ -142,11 +122,8 @@ class SlotAccuracy(_Share):
             self._all += len(slots)
 
 
-class WrongOrders(_Share):
-    """Share of commands that give an order, and another one than was said.
-
-    References that the grammar does not know are not counted.
-    """
+class _Orders(_Share):
+    """A share of the commands among the references; others are not counted."""
 
     def __init__(self, parser: TicketParser):
         self._parser = parser
@@ -156,8 +133,22 @@ class WrongOrders(_Share):
         for hypothesis, reference in _pairs(inputs):
             if self._parser.parse(reference)["understood"]:
                 given = self._parser.parse(hypothesis)["understood"]
-                self._right += given and hypothesis != reference
+                self._right += self._counts(given, hypothesis == reference)
                 self._all += 1
+
+
+class WrongOrders(_Orders):
+    """Share of commands that give an order, and another one than was said."""
+
+    def _counts(self, given: bool, right: bool) -> bool:
+        return given and not right
+
+
+class MissedOrders(_Orders):
+    """Share of commands that give no order; a hypothesis that was refused is passed as empty."""
+
+    def _counts(self, given: bool, right: bool) -> bool:
+        return not given
 
 
 def _pairs(inputs: tuple[Sequence[str], ...]) -> list[tuple[str, str]]:

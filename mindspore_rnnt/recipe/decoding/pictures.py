@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A spectrogram with each character where it was emitted."""
+"""Pictures: a spectrogram with each character where it was emitted; what a refusal costs."""
 
 from __future__ import annotations
 
@@ -44,6 +44,22 @@ def emissions(
     axes.set_title(shown, fontsize=11, **family)
     xlabel = f"seconds ({noise})" if noise else "seconds"
     axes.set(xlabel=xlabel, ylabel="mel bin", xlim=(0, frames * hop))
+    figure.savefig(path, dpi=120)
+
+
+def rejection(curve: Sequence[Mapping[str, float]], chosen: float, path: str | Path) -> None:
+    """What each least confidence costs: rows of `alarms.Alarms.curve`."""
+    figure = Figure(figsize=(8, 4), layout="constrained")
+    axes = figure.subplots()
+    least = [row["least confidence"] for row in curve]
+    for name in ("missed", "other speech"):
+        axes.plot(least, [100 * row[name] for row in curve], label=f"{name}, % of utterances")
+    tickets = [row["false tickets an hour"] for row in curve]
+    axes.plot(least, tickets, label="false tickets an hour of noise")
+    axes.axvline(chosen, color="gray", linestyle="--", label="decode.min_confidence")
+    axes.set(xlabel="least confidence of a ticket", xlim=(0, 1), ylim=(0, None))
+    axes.grid(alpha=0.3)
+    axes.legend()
     figure.savefig(path, dpi=120)
 
 

@@ -15,10 +15,20 @@ from ..data.corpus import Utterance
 from ..data.features import Cmvn, LogMel
 from ..data.grammar import Grammar
 from ..data.text import Vocabulary
-from .metrics import CharErrorRate, SentenceAccuracy, SlotAccuracy, WrongOrders
+from .bias import build_biases
+from .found import Found
+from .metrics import (
+    CharErrorRate,
+    MissedOrders,
+    SentenceAccuracy,
+    SlotAccuracy,
+    WordErrorRate,
+    WrongOrders,
+)
 from .recogniser import Recogniser
 from .search import decode
 from .ticket import TicketParser
+from .verdict import Judge
 
 SHAPES = 2  # padded lengths of held-out batches: decoding is cheap, compiling is not
 
@@ -29,7 +39,8 @@ class Decoded:
 
     utterance: Utterance
     text: str
-    seconds: tuple[float, ...]
+    found: Found
+    seconds: tuple[float, ...]  # the end of the encoder frame that emitted it
     features: np.ndarray | None = None  # what was decoded, of an utterance to draw
 
 
@@ -47,7 +58,7 @@ def decode_all(
 
     Those in `drawn` keep their features.
     """
-    extractor = LogMel(config.features)
+    extractor, biases = LogMel(config.features), build_biases(config, vocabulary)
     pads = round(2 * max(config.evaluate.pad_seconds) * config.features.sample_rate)
     samples = np.array([item.samples for item in heldout])
     longest = extractor.num_frames(samples.max() + pads)
@@ -55,17 +66,21 @@ def decode_all(
     seconds = buckets.SUBSAMPLING * config.features.hop_ms / 1000
     decoded = []
     for batch in dataset.heldout_batches(config, heldout, cmvn, shapes, condition, trials):
-        found = decode(recogniser, batch["features"], batch["frame_lengths"], config)
-        for row, (utterance, (ids, times)) in enumerate(zip(batch["utterances"], found)):
-            when = tuple((int(time) + 1) * seconds for time in times)
+        results = decode(recogniser, batch["features"], batch["frame_lengths"], config, biases)
+        for row, (utterance, found) in enumerate(zip(batch["utterances"], results)):
+            when = tuple((frame + 1) * seconds for frame in found.frames)
             heard = batch["features"][row, : batch["frame_lengths"][row]]
             kept = heard if utterance in drawn else None
-            decoded.append(Decoded(utterance, vocabulary.decode(ids), when, kept))
+            text = vocabulary.decode(found.ids)
+            decoded.append(Decoded(utterance, text, found, when, kept))
     return decoded
 
 
 def table(
-    results: dict[str, list[Decoded]], grammar: Grammar | None, by_voice: bool = False
+    results: dict[str, list[Decoded]],
+    grammar: Grammar | None,
+    judge: Judge | None = None,
+    by_voice: bool = False,
 ) -> list[dict]:
     """One row for each noise condition, and with `by_voice` for each voice in it."""
     rows = []
@@ -75,30 +90,41 @@ def table(
             for item in decoded:
                 groups.setdefault(item.utterance.voice or "plain", []).append(item)
         for voice, group in groups.items():
-            rows.append({"noise": condition, "voice": voice, **scores(group, grammar)})
+            rows.append({"noise": condition, "voice": voice, **scores(group, grammar, judge)})
     return rows
 
 
-def scores(decoded: Sequence[Decoded], grammar: Grammar | None) -> dict:
-    """CER, sentence and slot accuracy of some utterances; slots where some said a command."""
+def scores(decoded: Sequence[Decoded], grammar: Grammar | None, judge: Judge | None = None) -> dict:
+    """Rates of some utterances; those of orders where some said a command.
+
+    The orders are those that `judge` lets pass; without it every text that the grammar parses.
+    """
+    hypotheses, references = zip(*((item.text, item.utterance.text) for item in decoded))
     metrics: dict = {"cer": CharErrorRate(), "sentences": SentenceAccuracy()}
-    parser = TicketParser(grammar) if grammar else None
-    orders: dict = (
-        {"slots": SlotAccuracy(parser), "wrong orders": WrongOrders(parser)} if parser else {}
-    )
-    texts = [item.text for item in decoded], [item.utterance.text for item in decoded]
+    if any(" " in text for text in references):
+        metrics["wer"] = WordErrorRate()
     for metric in metrics.values():
-        metric.update(*texts)
-    for name, metric in orders.items():
-        metric.update(*texts)
-        if metric.counted:
-            metrics[name] = metric
+        metric.update(hypotheses, references)
+    if grammar:
+        parser = TicketParser(grammar)
+        orders: dict = {
+            "slots": SlotAccuracy(parser),
+            "wrong orders": WrongOrders(parser),
+            "missed": MissedOrders(parser),
+        }
+        passed = [
+            item.text if judge is None or judge.passes(item.found) else "" for item in decoded
+        ]
+        for name, metric in orders.items():
+            metric.update(hypotheses if name == "slots" else passed, references)
+            if metric.counted:
+                metrics[name] = metric
     return {name: metric.eval() for name, metric in metrics.items()} | {"utterances": len(decoded)}
 
 
 def format_table(rows: Sequence[dict]) -> str:
     """Markdown: rates in percent, other columns as they are, a dash where a row has none."""
-    names = [*max(rows, key=len)]
+    names = list(max(rows, key=len, default={}))
     lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
     for row in rows:
         values = [row.get(name, "-") for name in names]

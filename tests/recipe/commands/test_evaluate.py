@@ -12,6 +12,8 @@ from mindspore_rnnt.recipe.data import dataset
 from mindspore_rnnt.recipe.data.conditions import Condition, Trials
 from mindspore_rnnt.recipe.data.grammar import load_grammar
 from mindspore_rnnt.recipe.decoding import scoring
+from mindspore_rnnt.recipe.decoding.alarms import Alarms
+from mindspore_rnnt.recipe.decoding.found import Found
 
 OVERRIDES = [
     "data.train_utterances=6",
@@ -23,6 +25,8 @@ OVERRIDES = [
     "evaluate.pad_seconds=[0, 0]",
     "evaluate.gain_db=[0, 0]",
     "evaluate.pictures=1",
+    "evaluate.noise_hours=0",
+    "evaluate.others=4",
 ]
 
 
@@ -36,13 +40,14 @@ def answers(monkeypatch):
     def load_run(folder, config=None, weights="mean"):
         return None, config or settings, vocabulary, cmvn
 
-    def decode(recogniser, features, frame_lengths, _):
+    def decode(recogniser, features, frame_lengths, *_):
         assert features.shape[0] == len(frame_lengths) == 4
         found = []
         for frames in frame_lengths:
-            text, voice = by_frames[int(frames)]
-            ids = vocabulary.encode(text)[: -1 if voice == "m4" else None]
-            found.append((list(ids), list(range(len(ids)))))
+            text, voice = by_frames.get(int(frames), ("", ""))
+            ids = tuple(vocabulary.encode(text)[: -1 if voice == "m4" else None].tolist())
+            sure = (np.log(0.7 if voice == "m4" else 0.999),) * len(ids)
+            found.append(Found(ids, tuple(range(len(ids))), sure))
         return found
 
     extractor = scoring.LogMel(settings.features)
@@ -52,6 +57,7 @@ def answers(monkeypatch):
     assert len(by_frames) == 6, "the answers are told apart by their length"
     monkeypatch.setattr(evaluate, "load_run", load_run)
     monkeypatch.setattr(scoring, "decode", decode)
+    monkeypatch.setattr(evaluate, "sound_alarms", lambda *parts: Alarms([], 0, [], 4, [1.0], 6))
     return heldout
 
 
@@ -67,10 +73,29 @@ def test_table_by_noise_and_voice(answers, tmp_path, capsys):
     assert (f3["cer"], f3["sentences"], f3["slots"]) == (0.0, 1.0, 1.0)
     assert m4["sentences"] == m4["slots"] == 0.0
     assert f3["utterances"] + m4["utterances"] == overall["utterances"] == 6
-    assert json.loads((tmp_path / "evaluation.json").read_text()) == rows
+    written = json.loads((tmp_path / "evaluation.json").read_text())
+    assert written["rates"] == rows and (tmp_path / "rejection.png").stat().st_size > 5000
+    assert sum(row["count"] for row in written["reliability"]) > 0
     assert (tmp_path / "emissions_1.png").stat().st_size > 10000
     shown = capsys.readouterr().out
-    assert "| clean | f3 | 0.00 % | 100.00 % | 100.00 % | 0.00 % | 3 |" in shown
+    assert "| clean | f3 | 0.00 % | 100.00 % | 100.00 % | 0.00 % | 0.00 % | 3 |" in shown
+    assert "0.0 % tickets; 83.3 % of 6 commands are missed" in shown
+
+
+def test_hypotheses_are_written_with_edits_and_confidence(answers, tmp_path):
+    evaluate.run(tmp_path)
+    lines = (tmp_path / "hypotheses.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    assert len(rows) == 2 * len(answers)
+    for row in rows:
+        lost = row["voice"] == "m4"
+        assert (row["substitutions"], row["insertions"], row["deletions"]) == (0, 0, lost)
+        assert row["text"] == row["reference"][: -1 if lost else None]
+        assert (row["order"] is None) == lost == bool(row["reason"])
+        assert [one["text"] for one in row["characters"]] == list(row["text"])
+    kept = [row["confidence"] for row in rows if row["voice"] != "m4"]
+    lost = [row["confidence"] for row in rows if row["voice"] == "m4"]
+    assert min(kept) > 0.5 > max(lost), "calibrated on what was right and wrong"
 
 
 def test_the_work_orders_are_of_the_longest_commands(answers, tmp_path, capsys):
@@ -81,9 +106,9 @@ def test_the_work_orders_are_of_the_longest_commands(answers, tmp_path, capsys):
     print(shown)
     assert sorted(map(len, said), reverse=True) == [len(text) for text in texts[:3]]
     assert set(said) <= set(texts) and len(set(said)) == 3
-    assert shown.count("work order: {") == 3 and "工单" in said[0]
+    assert shown.count("work order: {") + shown.count("no ticket:  ") == 3 and "工单" in said[0]
     heard = json.loads(shown.split("work order: ")[1].splitlines()[0])
-    assert heard["text"] in (said[0], said[0][:-1])
+    assert heard["text"] in said
 
 
 def test_pictures_show_what_was_decoded(answers, tmp_path, monkeypatch):
@@ -121,7 +146,8 @@ def test_recordings_have_slots_where_they_are_commands(answers, tmp_path, monkey
     monkeypatch.setattr(evaluate.dataset, "load_heldout", lambda config, vocabulary: answers)
     recorded = config.load(None, [*OVERRIDES, "data.train=a", "data.heldout=b"])
     assert all("slots" in row for row in evaluate.run(tmp_path, recorded))
-    assert capsys.readouterr().out.count("work order: {") == 3
+    shown = capsys.readouterr().out
+    assert shown.count("work order: {") + shown.count("no ticket:  ") == 3
 
     other = tmp_path / "other.yaml"  # a grammar that none of the recordings follows
     other.write_text("template: '{a}'\nslots: {a: {甲: 1}}\n", encoding="utf-8")
@@ -135,6 +161,7 @@ def test_a_column_that_a_row_lacks_is_a_dash():
     shown = scoring.format_table(rows).splitlines()
     assert shown[0] == "| voice | cer | slots |"
     assert shown[2:] == ["| a | 50.00 % | - |", "| b | 0.00 % | 100.00 % |"]
+    assert len(scoring.format_table([]).splitlines()) == 2, "nothing was recognised"
 
 
 def test_study_trains_each_seed_with_and_without_noise(tmp_path, monkeypatch):

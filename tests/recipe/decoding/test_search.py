@@ -9,6 +9,8 @@ from recipe_networks import network, random_features, report
 from tolerances import TOLERANCE
 
 from mindspore_rnnt.recipe.decoding import search
+from mindspore_rnnt.recipe.decoding.beam import BeamSearch
+from mindspore_rnnt.recipe.decoding.greedy import GreedySearch
 from mindspore_rnnt.recipe.decoding.recogniser import Recogniser
 
 
@@ -42,13 +44,37 @@ SCRIPT = [  # blank is 0
 ]
 
 
+def greedy(network, features, lengths, max_symbols):
+    found = GreedySearch(network, len(features), max_symbols)
+    found.advance(network.encode(features, lengths), lengths // 4)
+    return [found.best(row) for row in range(len(features))]
+
+
+def beam(network, frames, lengths, width, max_symbols, biases=()):
+    found = BeamSearch(network, len(frames), width, max_symbols, biases)
+    found.advance(frames, lengths)
+    return found
+
+
 def test_greedy_follows_a_lattice_made_by_hand():
     features = np.zeros((2, 16, 80), np.float32)
-    found = search.greedy(Scripted(SCRIPT), features, np.array([16, 8]), max_symbols=3)
-    assert found[0] == ([3, 1, 2, 2, 2], [1, 1, 3, 3, 3])
-    assert found[1] == ([3, 1], [1, 1]), "frames behind the end do not count"
-    once = search.greedy(Scripted(SCRIPT), features, np.array([16, 8]), max_symbols=1)
-    assert once[0] == ([3, 4, 2], [1, 2, 3])
+    found = greedy(Scripted(SCRIPT), features, np.array([16, 8]), max_symbols=3)
+    assert found[0][:2] == ((3, 1, 2, 2, 2), (1, 1, 3, 3, 3))
+    assert found[1][:2] == ((3, 1), (1, 1)), "frames behind the end do not count"
+    sure = 20 - np.log(np.exp(20) + 4)  # of the one logit of 20 among 5
+    assert found[0].log_probs == pytest.approx([sure] * 5)
+    once = greedy(Scripted(SCRIPT), features, np.array([16, 8]), max_symbols=1)
+    assert once[0][:2] == ((3, 4, 2), (1, 2, 3))
+
+
+def test_pieces_of_frames_are_the_whole():
+    frames = Scripted(SCRIPT).encode(np.zeros((1, 16, 80)), None)
+    for kind, more in ((GreedySearch, (2,)), (BeamSearch, (2, 2))):
+        whole, pieces = (kind(Scripted(SCRIPT), 1, *more) for _ in range(2))
+        whole.advance(frames, np.array([4]))
+        for t in range(4):
+            pieces.advance(frames[:, t : t + 1], np.array([1]))
+        assert pieces.best() == whole.best() and whole.best().ids == (3, 1, 2, 2)
 
 
 @pytest.mark.parametrize("width", [1, 4])
@@ -56,8 +82,8 @@ def test_a_beam_finds_what_is_sure_though_a_frame_has_no_room_for_all_of_it(widt
     features = np.zeros((1, 16, 80), np.float32)
     for max_symbols in (1, 2, 3):
         script, lengths = Scripted(SCRIPT), np.array([16])
-        found = search.beam(script, features, lengths, width, max_symbols)
-        assert found == search.greedy(script, features, lengths, max_symbols)
+        found = beam(script, script.encode(features, lengths), lengths // 4, width, max_symbols)
+        assert [found.best()] == greedy(script, features, lengths, max_symbols)
 
 
 class RandomNetwork:
@@ -113,7 +139,7 @@ def test_a_wide_beam_gives_the_exact_sums(frames, vocabulary, max_symbols, seed)
     random = RandomNetwork(vocabulary, seed)
     totals = enumerate_prefixes(random, frames, max_symbols)
     encoded = random.encode(np.zeros((1, 32, 80)), None)
-    kept = search.beam_search(random, encoded, np.array([frames]), 2000, max_symbols)[0]
+    kept = beam(random, encoded, np.array([frames]), 2000, max_symbols).kept[0]
     assert {item.ids for item in kept} == set(totals)
     total = report("sum of all", np.logaddexp.reduce([item.score for item in kept]), 0.0)
     assert total < TOLERANCE["recipe_log_prob"]
@@ -129,11 +155,49 @@ def test_a_narrow_beam_never_beats_the_truth_and_often_finds_it():
         random = RandomNetwork(3, seed)
         totals = enumerate_prefixes(random, 3, 2)
         encoded = random.encode(np.zeros((1, 32, 80)), None)
-        best = search.beam_search(random, encoded, np.array([3]), 4, 2)[0][0]
+        best = beam(random, encoded, np.array([3]), 4, 2).kept[0][0]
         assert best.score <= totals[best.ids] + TOLERANCE["recipe_log_prob"]
         found += best.ids == max(totals, key=totals.get)
     print(f"found the likeliest in {found} of 20")
     assert found >= 15
+
+
+class Unlike:
+    """A bias with a state: label 1 loses 3, and label 2 gains 1 after it."""
+
+    def start(self):
+        return False
+
+    def step(self, state, label):
+        return label == 1, {1: -3.0, 2: 1.0 if state else 0.0}.get(label, 0.0)
+
+
+def test_a_bias_adds_to_the_exact_sum_of_each_prefix():
+    random = RandomNetwork(3, 7)
+    totals = enumerate_prefixes(random, 3, 1)
+    for ids in totals:
+        pairs = zip((0, *ids), ids)
+        totals[ids] += sum(-3.0 if k == 1 else float(before == 1) for before, k in pairs)
+    encoded = random.encode(np.zeros((1, 32, 80)), None)
+    kept = beam(random, encoded, np.array([3]), 2000, 1, [Unlike()]).kept[0]
+    errors = [report(str(item.ids), item.score, totals[item.ids]) for item in kept]
+    assert len(kept) == len(totals) and max(errors) < TOLERANCE["recipe_log_prob"]
+    assert kept[0].ids == max(totals, key=totals.get)
+
+
+def test_what_is_settled_is_never_taken_back():
+    settled_early = 0
+    for seed in range(10):
+        random = RandomNetwork(4, seed)
+        frames = random.encode(np.zeros((1, 32, 80)), None)
+        found, shown = BeamSearch(random, 1, 3, 2), ()
+        for t in range(8):
+            found.advance(frames[:, t : t + 1], np.array([1]))
+            settled = found.best().ids[: found.settled()]
+            assert settled[: len(shown)] == shown
+            settled_early += len(settled) if t < 7 else 0
+            shown = settled
+    assert settled_early > 0
 
 
 @pytest.mark.parametrize("method", ["greedy", "beam"])
@@ -146,8 +210,8 @@ def test_a_batch_is_its_utterances_one_by_one(method):
         one = slice(row, row + 1)
         alone = search.decode(recogniser, features[one, :count], lengths[one], settings)
         assert alone[0] == together[row]
-    assert sum(len(ids) for ids, _ in together) > 0
-    for (_, frames), count in zip(together, lengths):
+    assert sum(len(found.ids) for found in together) > 0
+    for (_, frames, _), count in zip(together, lengths):
         assert list(frames) == sorted(frames) and max(frames, default=0) < count // 4
         assert all(len(list(group)) <= 2 for _, group in itertools.groupby(frames))
 

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """A stream finds what the whole utterance does, however it is cut."""
 
+import itertools
+
 import numpy as np
 import pytest
 from recipe_networks import network, random_features, report
 from tolerances import TOLERANCE
 
+from mindspore_rnnt.recipe import config
 from mindspore_rnnt.recipe.decoding import search
+from mindspore_rnnt.recipe.decoding.endpoint import Endpoint
 from mindspore_rnnt.recipe.decoding.recogniser import ROOM_CHUNKS, Recogniser
 from mindspore_rnnt.recipe.decoding.streaming import StreamingDecoder
 
@@ -23,7 +27,13 @@ CASES = [
 def test_a_stream_is_the_whole_utterance(case):
     chunk, left, *kinds = case
     settings, model = network(
-        f"model.chunk_size={chunk}", f"model.left_chunks={left}", "decode.max_symbols=2", *kinds
+        f"model.chunk_size={chunk}",
+        f"model.left_chunks={left}",
+        "decode.max_symbols=2",
+        "endpoint.no_speech=99",
+        "endpoint.longest=99",
+        "endpoint.silence=99",
+        *kinds,
     )
     output = model.joiner.output
     output.bias.set_data(output.bias * 0.0)  # else untrained weights may say blank everywhere
@@ -45,29 +55,113 @@ def test_a_stream_is_the_whole_utterance(case):
     assert streamed.shape == whole.shape
     assert report("frames", streamed, whole) < TOLERANCE["recipe_encoder"]
 
-    ids, frames = search.greedy(recogniser, features, np.array([count]), 2)[0]
-    assert len(set(ids)) > 1
-    decoder, streamed_ids, start = StreamingDecoder(recogniser, settings), [], 0
-    for size in [1, 2, 60, 7, 3] * count:
-        streamed_ids += decoder.accept(features[0, start : min(start + size, count)])
+    (found,) = search.decode(recogniser, features, np.array([count]), settings)
+    assert len(set(found.ids)) > 1
+    decoder = StreamingDecoder(recogniser, settings)
+    (segment,) = feed(decoder, features[0, :count], [1, 2, 60, 7, 3])
+    assert segment.found[:2] == found[:2] and segment.reason is Endpoint.STREAM_OVER
+    assert segment.found.log_probs == pytest.approx(found.log_probs, abs=1e-3)
+    assert segment.seconds == pytest.approx([(frame + 1) * 0.04 for frame in found.frames])
+    assert (segment.begin, segment.end) == pytest.approx(
+        (found.frames[0] * 0.04, (found.frames[-1] + 1) * 0.04)
+    )
+
+
+def feed(decoder, features, sizes):
+    """The utterances of a stream that comes in pieces of these sizes, again and again."""
+    ended, start = [], 0
+    for size in itertools.cycle(sizes):
+        ended += decoder.accept(features[start : start + size])
         start += size
-        if start >= count:
-            break
-    streamed_ids += decoder.finish()
-    assert streamed_ids == ids
-    assert decoder.seconds == pytest.approx([(frame + 1) * 0.04 for frame in frames])
+        if start >= len(features):
+            return ended + decoder.finish()
 
 
-def test_characters_come_as_soon_as_their_chunk_is_full():
-    settings, model = network("model.chunk_size=4", "decode.max_symbols=1")
-    decoder = StreamingDecoder(Recogniser(model), settings)
-    features = random_features(1, 64)[0]
-    found = []
+class Switch:
+    """A recogniser whose one label, 1, is emitted at each frame with a loud first feature."""
+
+    chunk_size = 4
+
+    def open_stream(self):
+        return []
+
+    def encode_chunk(self, features, stream):
+        stream.append(len(features))
+        return features[np.newaxis, : len(features) // 4 * 4 : 4, :1]
+
+    def start(self, rows):
+        return ()
+
+    def predict(self, tokens, state):
+        return np.asarray(tokens, float)[:, np.newaxis], ()
+
+    def join(self, frames, outputs):
+        loud = frames[:, 0] > 0.5
+        return np.stack([~loud, loud], axis=1) * 9.0
+
+
+def spoken(*frames, length):
+    features = np.zeros((4 * length, 80), np.float32)
+    features[[4 * frame for frame in frames]] = 1.0
+    return features
+
+
+HANDS_FREE = ["decode.max_symbols=1", "endpoint.silence=0.4", "endpoint.no_speech=0.8"]
+
+
+@pytest.mark.parametrize("sizes", [[16], [1, 2, 60, 7, 3], [400]])
+@pytest.mark.parametrize("method", ["greedy", "beam"])
+def test_two_commands_in_one_stream_are_two_utterances(method, sizes):
+    """Labels at frames 5, 6 and, after 16 blanks, at 23 and 30; ten blanks end an utterance."""
+    rules = [*HANDS_FREE, f"decode.method={method}", "endpoint.overlap=0.12"]
+    decoder = StreamingDecoder(Switch(), config.load(None, rules))
+    first, second = feed(decoder, spoken(5, 6, 23, 30, length=50), sizes)
+    assert [first.reason, second.reason] == [Endpoint.SILENCE] * 2
+    assert first.seconds == pytest.approx([0.24, 0.28])
+    assert second.seconds == pytest.approx([0.96, 1.24])
+    assert (first.begin, first.end) == pytest.approx((0.2, 0.28))
+    assert first.heard == pytest.approx((0.0, 17 * 0.04))
+    assert second.heard == pytest.approx((14 * 0.04, 41 * 0.04)), "three frames are heard again"
+
+
+def test_silence_is_no_utterance_and_a_long_one_is_cut():
+    decoder = StreamingDecoder(Switch(), config.load(None, [*HANDS_FREE, "endpoint.longest=1"]))
+    assert feed(decoder, spoken(length=200), [16]) == []
+    decoder = StreamingDecoder(Switch(), config.load(None, [*HANDS_FREE, "endpoint.longest=1"]))
+    ended = feed(decoder, spoken(*range(0, 60, 3), length=60), [16])
+    assert [item.reason for item in ended[:2]] == [Endpoint.LONGEST] * 2
+    seconds = [second for item in ended for second in item.seconds]
+    assert seconds == pytest.approx([(frame + 1) * 0.04 for frame in range(0, 60, 3)])
+
+
+def test_an_utterance_is_what_its_features_alone_give():
+    """Encoder and search begin anew with it."""
+    rules = ["endpoint.silence=0.2", "endpoint.longest=0.6", "endpoint.overlap=0.08"]
+    settings, model = network("decode.max_symbols=1", "train.jit=false", *rules)
+    recogniser, features = Recogniser(model), random_features(1, 200)[0]
+    ended = feed(StreamingDecoder(recogniser, settings), features, [50])
+    assert len(ended) > 2
+    for segment in ended:
+        begin, end = (round(100 * second) for second in segment.heard)
+        chunks = -(-(end - begin) // 16) * 16  # the last chunk was heard to its end
+        alone = features[np.newaxis, begin : begin + chunks]
+        (found,) = search.decode(recogniser, alone, np.array([alone.shape[1]]), settings)
+        count = sum(frame < (end - begin) // 4 for frame in found.frames)
+        assert (found.ids[:count], found.frames[:count]) == segment.found[:2]
+
+
+def test_what_is_settled_stays_and_comes_as_soon_as_a_chunk_is_full():
+    decoder = StreamingDecoder(Switch(), config.load(None, [*HANDS_FREE]))
+    features = spoken(0, 3, 6, 7, length=16)
+    shown = []
     for start in range(0, 64, 8):
-        found += decoder.accept(features[start : start + 8])
-        heard = (start + 8) // 16 * 16
-        assert all(second <= heard / 100 for second in decoder.seconds)
-    assert decoder.finish() == [] and found == decoder.ids
+        assert decoder.accept(features[start : start + 8]) == []
+        partial = decoder.partial
+        assert decoder.settled == len(partial.ids) >= len(shown)
+        assert [frame for frame in (0, 3, 6, 7) if frame < (start + 8) // 16 * 4] == list(
+            partial.frames
+        )
+        shown = partial.ids
 
 
 def test_all_is_compiled_before_the_first_speech():

@@ -28,7 +28,8 @@ def settings(folder, *more):
 
 
 def test_a_model_trained_so_is_a_run_to_evaluate(tmp_path):
-    rows = ["evaluate.snr_db=[]", "evaluate.noises=[]", "evaluate.changes=[]"]
+    rows = [f"evaluate.{name}=[]" for name in ("snr_db", "noises", "changes")]
+    rows += ["evaluate.noise_hours=0", "evaluate.others=2"]
     mine = settings(tmp_path, "train.epochs=2", "evaluate.pictures=0", *rows)
     trainer, batches = adapter.model_and_dataset(mine)
     losses = Losses()

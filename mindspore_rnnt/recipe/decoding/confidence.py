@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How sure a result is: posteriors of the emitted labels, calibrated on held-out speech.
+
+A label emitted with probability p is right with probability sigmoid(a logit(p) + b); a command
+whose labels are right with q_1 .. q_n is right with sigmoid(c logit(q_1 ... q_n) + d). The four
+numbers are fitted by `calibrate`; without a fit they are 1, 0, 1, 0.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit
+
+FILE = "calibration.json"
+CLOSEST = 1e-6  # probabilities stay so far from 0 and 1: a logit must be finite
+PRIOR = 1e-2  # weight of staying at slope 1, offset 0: few errors must not make a steep fit
+
+
+@dataclass(frozen=True)
+class Line:
+    """p -> sigmoid(slope * logit(p) + offset)."""
+
+    slope: float = 1.0
+    offset: float = 0.0
+
+    def __call__(self, probabilities: np.ndarray) -> np.ndarray:
+        return expit(self.slope * _logit(probabilities) + self.offset)
+
+    @classmethod
+    def fit(cls, probabilities: Sequence[float], right: Sequence[bool]) -> Line:
+        """The likeliest line for what turned out right and wrong."""
+        if not len(probabilities):
+            return cls()
+        x, sign = _logit(np.asarray(probabilities)), np.where(right, 1.0, -1.0)
+
+        def loss(line: np.ndarray) -> float:
+            fine = PRIOR * ((line[0] - 1) ** 2 + line[1] ** 2)
+            return float(np.logaddexp(0, -sign * (line[0] * x + line[1])).mean() + fine)
+
+        return cls(*map(float, minimize(loss, [1.0, 0.0], method="Nelder-Mead").x))
+
+
+@dataclass(frozen=True)
+class Calibration:
+    label: Line = Line()
+    command: Line = Line()
+
+    def labels(self, log_probs: Sequence[float]) -> np.ndarray:
+        """Of each label the probability that it is right."""
+        return self.label(np.exp(np.asarray(log_probs, np.float64)))
+
+    def whole(self, log_probs: Sequence[float]) -> float:
+        """The probability that all labels are right; 0 without any."""
+        if not len(log_probs):
+            return 0.0
+        return float(self.command(np.prod(self.labels(log_probs))))
+
+    def save(self, folder: str | Path) -> None:
+        Path(folder, FILE).write_text(json.dumps(asdict(self), indent=1), encoding="utf-8")
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Calibration:
+        """That of a folder; where `evaluate` has not made one, the posteriors as they are."""
+        path = Path(folder, FILE)
+        if not path.is_file():
+            return cls()
+        lines = json.loads(path.read_text(encoding="utf-8"))
+        return cls(**{name: Line(**line) for name, line in lines.items()})
+
+
+def calibrate(
+    log_probs: Sequence[Sequence[float]],
+    labels_right: Sequence[Sequence[bool]],
+    wholes_right: Sequence[bool],
+) -> Calibration:
+    """Fit both lines to utterances: of each the labels' log-probabilities and what was right."""
+    right = [one for labels in labels_right for one in labels]
+    label = Line.fit(np.exp([one for labels in log_probs for one in labels]), right)
+    products = [float(np.prod(label(np.exp(np.asarray(item))))) for item in log_probs]
+    return Calibration(label, Line.fit(products, wholes_right))
+
+
+def reliability(
+    confidences: Sequence[float], right: Sequence[bool], bins: int = 5
+) -> list[dict[str, float]]:
+    """For each of equally wide bins with something in it: its mean confidence and share right."""
+    confidences, right = np.asarray(confidences, float), np.asarray(right, bool)
+    places = np.minimum((confidences * bins).astype(int), bins - 1)
+    return [
+        {
+            "from": place / bins,
+            "to": (place + 1) / bins,
+            "confidence": float(confidences[places == place].mean()),
+            "right": float(right[places == place].mean()),
+            "count": int((places == place).sum()),
+        }
+        for place in np.unique(places)
+    ]
+
+
+def _logit(probabilities: np.ndarray) -> np.ndarray:
+    inside = np.clip(probabilities, CLOSEST, 1 - CLOSEST)
+    return np.log(inside) - np.log1p(-inside)

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calibration finds the line that made the data; a reliability table is counted by hand."""
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+
+from mindspore_rnnt.recipe.decoding.confidence import Calibration, Line, calibrate, reliability
+
+
+def test_a_fit_finds_the_line_behind_the_outcomes():
+    rng = np.random.default_rng(1)
+    probabilities = rng.uniform(0.02, 0.98, 20000)
+    right = rng.random(20000) < expit(0.5 * logit(probabilities) - 1.0)
+    line = Line.fit(probabilities, right)
+    print(line)
+    assert line.slope == pytest.approx(0.5, abs=0.1) and line.offset == pytest.approx(-1, abs=0.1)
+
+
+def test_few_and_sure_outcomes_stay_finite():
+    assert Line.fit([], []) == Line()
+    line = Line.fit([1.0, 0.99, 0.5], [True, True, True])
+    assert np.isfinite([line.slope, line.offset]).all() and line(np.array(0.9)) > 0.9
+
+
+def test_without_a_fit_a_command_is_the_product_of_its_labels(tmp_path):
+    plain = Calibration.load(tmp_path)
+    assert plain.whole(np.log([0.9, 0.8])) == pytest.approx(0.72)
+    assert plain.labels(np.log([0.9, 0.8])) == pytest.approx([0.9, 0.8])
+    assert plain.whole([]) == 0.0
+
+
+def test_it_is_saved_and_loaded(tmp_path):
+    fitted = calibrate([np.log([0.9, 0.6]), np.log([0.7])], [[True, False], [True]], [False, True])
+    fitted.save(tmp_path)
+    assert Calibration.load(tmp_path) == fitted != Calibration()
+
+
+def test_reliability_counts():
+    rows = reliability([0.1, 0.15, 0.9, 1.0], [False, True, True, True])
+    assert [(row["from"], row["to"], row["count"], row["right"]) for row in rows] == [
+        (0.0, 0.2, 2, 0.5),
+        (0.8, 1.0, 2, 1.0),
+    ]
+    assert rows[1]["confidence"] == pytest.approx(0.95)
