@@ -11,7 +11,7 @@ import numpy as np
 
 from ..config import Config
 from ..data import dataset
-from ..data.conditions import CLEAN, PLANT, Trials, conditions
+from ..data.conditions import CLEAN, PLANT, Condition, Trials, conditions
 from ..data.corpus import Utterance
 from ..data.grammar import Grammar, load_grammar
 from ..data.negatives import speak_others
@@ -48,25 +48,22 @@ def run(
     parser = TicketParser(grammar) if grammar else None
     drawn, trials = longest(heldout, config.evaluate.pictures), Trials(config)
 
-    def decoded(utterances: Sequence[Utterance], *condition: object) -> list[Decoded]:
-        return decode_all(
-            recogniser, config, utterances, vocabulary, cmvn, *condition, trials=trials
-        )
+    def decoded(utterances: Sequence[Utterance], condition: Condition) -> list[Decoded]:
+        parts = (recogniser, config, utterances, vocabulary, cmvn, condition, drawn, trials)
+        return decode_all(*parts) if utterances else []
 
-    results = {
-        condition.name: decoded(heldout, condition, drawn) for condition in conditions(config)
-    }
+    results = {condition.name: decoded(heldout, condition) for condition in conditions(config)}
     calibration = _calibrate(results)
     calibration.save(folder)
     judge = Judge(config, vocabulary, parser, calibration)
     rows = table(results, grammar, judge, by_voice)
     print(format_table(rows))
-    found = {"rates": rows, "reliability": _reliability(results, calibration)}
+    found: dict = {"rates": rows, "reliability": _reliability(results, calibration)}
     print("\nConfidence of characters, on utterances that the calibration has not seen:")
     print(format_table(found["reliability"]))
     noise = list(results)[len(config.evaluate.snr_db)]  # the last of those in plant noise
     if grammar:
-        others = decoded(speak_others(config, "heldout", config.evaluate.others))
+        others = decoded(speak_others(config, "heldout", config.evaluate.others), CLEAN)
         commands = _commands(results, config)
         loud = _speech_power(heldout, config)
         alarms = sound_alarms(recogniser, config, cmvn, judge, trials, others, commands, loud)
@@ -120,7 +117,7 @@ def _commands(results: Results, config: Config) -> list[Decoded]:
 def _speech_power(heldout: Sequence[Utterance], config: Config) -> float:
     """Mean power of speech at the middle of the tested levels."""
     powers = [power(item.audio()) for item in dataset.spread(heldout, 20)]
-    return float(np.mean(powers)) * float(gain(np.mean(config.evaluate.gain_db))) ** 2
+    return float(np.mean(powers)) * float(gain(float(np.mean(config.evaluate.gain_db)))) ** 2
 
 
 def _write_hypotheses(results: Results, judge: Judge, path: Path) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import signal
 import sys
@@ -10,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import soundfile
@@ -132,13 +134,14 @@ def _standard_input(size: int) -> Iterator[np.ndarray]:
         if is_reading:  # else the piece that was read is decoded first
             raise KeyboardInterrupt
 
+    source = cast(io.BufferedReader, sys.stdin.buffer)
     odd = b""  # half a sample
     while not is_stopped:
         # Before each read: MindSpore puts its own handler in place whenever it compiles.
         signal.signal(signal.SIGINT, stop)
         is_reading = True
         try:
-            block = sys.stdin.buffer.read1(2 * size)
+            block = source.read1(2 * size)
         except KeyboardInterrupt:
             break
         is_reading = False

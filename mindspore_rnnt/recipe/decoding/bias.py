@@ -7,8 +7,8 @@ is the state of the empty prefix; `step(state, label)` gives the next state and 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
-from typing import Protocol
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
 
 from ..config import Config
 from ..data.grammar import Grammar, load_grammar
@@ -16,14 +16,15 @@ from ..data.text import Vocabulary
 
 
 class Bias(Protocol):
-    def start(self) -> Hashable: ...
+    def start(self) -> Any: ...
 
-    def step(self, state: Hashable, label: int) -> tuple[Hashable, float]: ...
+    def step(self, state: Any, label: int) -> tuple[Any, float]: ...
 
 
 def build_biases(config: Config, vocabulary: Vocabulary) -> list[Bias]:
     """Those that decode.grammar_weight and decode.bias_phrases ask for."""
-    options, biases = config.decode, []
+    options = config.decode
+    biases: list[Bias] = []
     if options.grammar_weight and config.data.grammar:
         grammar = load_grammar(config.data.grammar)
         biases.append(GrammarBias(grammar, vocabulary, options.grammar_weight))
@@ -31,7 +32,7 @@ def build_biases(config: Config, vocabulary: Vocabulary) -> list[Bias]:
         unknown = vocabulary.unknown("".join(options.bias_phrases))
         if unknown:
             raise ValueError(f"decode.bias_phrases has {unknown!r}, not in the vocabulary")
-        phrases = [vocabulary.encode(phrase) for phrase in options.bias_phrases]
+        phrases = [vocabulary.encode(phrase).tolist() for phrase in options.bias_phrases]
         biases.append(PhraseBias(phrases, options.bias_weight))
     return biases
 
@@ -48,19 +49,20 @@ class GrammarBias:
         self._parts = [
             [tuple(vocabulary.encode(text)) for text in choices] for choices in grammar.choices()
         ]
-        self._next: dict[tuple, tuple] = {}
+        self._next: dict[tuple, frozenset | None] = {}
 
     def start(self) -> frozenset | None:
         return self._open(0)
 
     def step(self, state: frozenset | None, label: int) -> tuple[frozenset | None, float]:
         if (state, label) not in self._next:
-            moved = frozenset().union(*(self._move(*item, label) for item in state or ()))
-            self._next[state, label] = moved or None
+            moves = [self._move(item, label) for item in state or ()]
+            self._next[state, label] = frozenset().union(*moves) or None
         moved = self._next[state, label]
         return moved, 0.0 if moved else -self._weight
 
-    def _move(self, part: int, choice: int, done: int, label: int) -> frozenset:
+    def _move(self, place: tuple[int, int, int], label: int) -> frozenset:
+        part, choice, done = place
         text = self._parts[part][choice] if part < len(self._parts) else ()
         if text[done : done + 1] != (label,):
             return frozenset()

@@ -81,7 +81,7 @@ def calibrate(
 ) -> Calibration:
     """Fit both lines to utterances: of each the labels' log-probabilities and what was right."""
     right = [one for labels in labels_right for one in labels]
-    label = Line.fit(np.exp([one for labels in log_probs for one in labels]), right)
+    label = Line.fit(np.exp([one for labels in log_probs for one in labels]).tolist(), right)
     products = [float(np.prod(label(np.exp(np.asarray(item))))) for item in log_probs]
     return Calibration(label, Line.fit(products, wholes_right))
 
@@ -90,14 +90,14 @@ def reliability(
     confidences: Sequence[float], right: Sequence[bool], bins: int = 5
 ) -> list[dict[str, float]]:
     """For each of equally wide bins with something in it: its mean confidence and share right."""
-    confidences, right = np.asarray(confidences, float), np.asarray(right, bool)
-    places = np.minimum((confidences * bins).astype(int), bins - 1)
+    sure, true = np.asarray(confidences, float), np.asarray(right, bool)
+    places = np.minimum((sure * bins).astype(int), bins - 1)
     return [
         {
             "from": place / bins,
             "to": (place + 1) / bins,
-            "confidence": float(confidences[places == place].mean()),
-            "right": float(right[places == place].mean()),
+            "confidence": float(sure[places == place].mean()),
+            "right": float(true[places == place].mean()),
             "count": int((places == place).sum()),
         }
         for place in np.unique(places)

@@ -124,7 +124,7 @@ def scores(decoded: Sequence[Decoded], grammar: Grammar | None, judge: Judge | N
 
 def format_table(rows: Sequence[dict]) -> str:
     """Markdown: rates in percent, other columns as they are, a dash where a row has none."""
-    names = list(max(rows, key=len, default={}))
+    names = list(dict.fromkeys(name for row in rows for name in row))
     lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
     for row in rows:
         values = [row.get(name, "-") for name in names]
