@@ -84,6 +84,13 @@ def _pack(options: argparse.Namespace) -> int:
     return 0
 
 
+def _throughput(options: argparse.Namespace) -> int:
+    from .commands import throughput
+
+    throughput.run(_config(options))
+    return 0
+
+
 def _prepare(options: argparse.Namespace) -> int:
     from .commands import prepare
 
@@ -141,6 +148,8 @@ def _parser() -> argparse.ArgumentParser:
     pack = command("pack", _pack, "write a corpus as MindRecord files")
     _add_settings(pack, "folder of the files; else shards")
     pack.add_argument("--shards", type=int, default=8, help="files of a part")
+    throughput = command("throughput", _throughput, "hours of audio a core prepares in a second")
+    _add_settings(throughput, "not used")
     prepare = command("prepare", _prepare, "a manifest from recordings in a Debian package")
     kinds = ("gcin-voice", "fillets-cs", "fillets-nl", "asterisk-en", "pocketsphinx")
     prepare.add_argument("kind", choices=kinds)
