@@ -95,11 +95,11 @@ coverage:
 	test -x $(COVERAGE_ENV)/bin/python || $(PYTHON) -m venv $(COVERAGE_ENV)
 	rm -rf $(ROOT)/build
 	CXXFLAGS="--coverage -fprofile-update=atomic" LDFLAGS=--coverage \
-		$(COVERAGE_ENV)/bin/python -m pip install --quiet --disable-pip-version-check "$(ROOT)[test]" pytest-cov gcovr
+		$(COVERAGE_ENV)/bin/python -m pip install --quiet --disable-pip-version-check "$(ROOT)[test]" pytest-cov "gcovr>=8.4"
 	cd $$(mktemp -d) && $(COVERAGE_ENV)/bin/python -m pytest -c $(ROOT)/pyproject.toml --rootdir $(ROOT) $(ROOT)/tests \
 		--ignore $(ROOT)/tests/recipe --ignore $(ROOT)/tests/twin \
 		--cov=mindspore_rnnt --cov-config=$(ROOT)/pyproject.toml --cov-report=term-missing:skip-covered $(PYTEST_ARGS)
-	$(COVERAGE_ENV)/bin/gcovr --root $(ROOT) --filter aot_build/cpu --exclude aot_build/cpu/check $(ROOT)/build
+	$(COVERAGE_ENV)/bin/gcovr --merge-lines --root $(ROOT) --filter aot_build/cpu --exclude aot_build/cpu/check $(ROOT)/build
 
 docs:
 	$(call install,$(DOCS_ENV),docs)
