@@ -13,7 +13,7 @@ COVERAGE_ENV := $(ROOT)/.venv-coverage
 TIDY_BUILD := $(ROOT)/build/tidy
 JOBS ?= $(shell nproc)
 
-.PHONY: help demo test levels smoke lint style types tidy format coverage docs evaluate bench ascend headers wheel matrix clean
+.PHONY: help demo test levels fuzz smoke lint style types tidy format coverage docs evaluate bench ascend headers wheel matrix clean
 
 help:
 	@echo "make demo      venv, install, train the tiny Conformer-Transducer, show what it learned"
@@ -25,6 +25,7 @@ help:
 	@echo "make coverage  branches of the core, and lines of the CPU kernel, that its tests reach"
 	@echo "make docs      the documentation as a site in build/docs; a warning is an error"
 	@echo "make evaluate  the long table: by voice, with and without noise training, 3 seeds"
+	@echo "make fuzz      random calls of the CPU kernel under sanitizers (SECONDS=)"
 	@echo "make bench     speed and memory against torchaudio and a plain stream"
 	@echo "make ascend    build and install the Ascend operator package (needs CANN)"
 	@echo "make headers   the kernel's calls against the public AscendC headers (ASC_DEVKIT=, ASC_TOOLS=)"
@@ -108,6 +109,17 @@ docs:
 evaluate:
 	$(call install,$(DEMO_ENV),demo)
 	mkdir -p $(RUNS) && cd $(RUNS) && $(DEMO_ENV)/bin/python -m mindspore_rnnt.recipe evaluate --full --config tiny.yaml --output $(RUNS)/evaluate
+
+# Random calls of the kernel under sanitizers, half of the time each: make fuzz SECONDS=600
+SECONDS ?= 30
+
+fuzz:
+	for sanitizers in asan:address,undefined tsan:thread; do \
+		build=$(ROOT)/build/fuzz-$${sanitizers%%:*} && \
+		cmake -S $(ROOT)/aot_build -B $$build -DSANITIZE=$${sanitizers#*:} > /dev/null && \
+		cmake --build $$build --target kernel_fuzz --parallel $(JOBS) > /dev/null && \
+		$$build/kernel_fuzz $$(($(SECONDS) / 2)) || exit 1; \
+	done
 
 bench:
 	$(call install,$(TEST_ENV),test)

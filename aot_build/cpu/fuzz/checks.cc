@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// Results against the oracle.
+#include "checks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "operators.h"
+
+namespace fuzz {
+namespace {
+
+void Near(double got, double expected, double limit, const char* what) {
+  const bool near = std::abs(got - expected) <= limit || got == expected;
+  Require(near, std::string(what) + ": " + std::to_string(got) + " instead of " +
+                    std::to_string(expected));
+}
+
+bool SameBits(const Floats& a, const Floats& b) {
+  return a.size() == b.size() && memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+double LimitOf(const std::string& dtype) {
+  return dtype == "float32" ? 3e-6 : dtype == "float16" ? 1e-3 : 8e-3;
+}
+
+Ints RandomDurations(Random& random, bool legal) {
+  Ints durations = random.Of<Ints>({{0, 1, 2, 3, 4}, {1}, {2, 0}, {0, 1}, {3, 5, 0}, {}});
+  if (!legal) durations.push_back(random.Odd());
+  return durations;
+}
+
+}  // namespace
+
+void CheckLoss(const Problem& p) {
+  const Floats ones(p.B, 1.0f);
+  const Result fused = RunFused(p, ones), two_op = RunTwoOp(p, ones);
+  const Ints labels = p.RowLabels();
+  const Result phases = RunPhases(p, labels, RunRowStats(p, labels));
+  Require(SameBits(fused.loss, two_op.loss), "loss of RnntForward");
+  Require(SameBits(fused.grad, two_op.grad), "gradient of RnntBackward");
+  Require(SameBits(fused.grad, phases.grad), "gradient of the phases");
+  for (int64_t b = 0; b < p.B; ++b) {
+    const Posteriors post = PlainPosteriors(p.LatticeOf(b));
+    Near(fused.loss[b], post.loss, 3e-7 * std::max(1.0, std::abs(post.loss)), "loss");
+    for (int64_t t = 0, cell = 0; t < p.logit_lengths[b]; ++t) {
+      for (int64_t u = 0; u <= p.target_lengths[b]; ++u, ++cell) {
+        const int64_t row = p.Row(b, t, u);
+        const Doubles log_probs = PlainLogSoftmax(p.LogitsOf(row), p.V);
+        for (int64_t k = 0; k < p.V; ++k) {
+          double g = std::exp(log_probs[k]) * (post.blank[cell] + post.label[cell]);
+          if (k == p.blank) g -= post.blank[cell];
+          if (k == labels[row]) g -= post.label[cell];
+          Near(fused.grad[row * p.V + k], g, LimitOf(p.dtype), "gradient");
+        }
+      }
+    }
+  }
+  for (int64_t row = 0; row < p.rows(); ++row) {
+    const auto begin = fused.grad.begin() + row * p.V;
+    const bool zero = std::all_of(begin, begin + p.V, [](float g) { return g == 0.0f; });
+    Require(labels[row] != -2 || zero, "a gradient in padding");
+  }
+}
+
+void CheckAlign(const Problem& p) {
+  const Alignment got = RunAlign(p, RunRowStats(p, p.RowLabels()));
+  for (int64_t b = 0; b < p.B; ++b) {
+    const Lattice lattice = p.LatticeOf(b);
+    const double best = PlainBest(lattice);
+    Near(got.path_log_prob[b], best, 3e-7 * std::max(1.0, std::abs(best)), "best path");
+    // The path of the frames has that log-prob, too.
+    double along = 0.0;
+    for (int64_t t = 0, u = 0; t < lattice.T; ++t) {
+      for (; u < lattice.U && got.frames[b * p.max_u + u] == t; ++u) {
+        const double label = lattice.label[t * (lattice.U + 1) + u];
+        Near(got.log_probs[b * p.max_u + u], label, 1e-5, "log-prob of a label");
+        along += label;
+      }
+      along += lattice.blank[t * (lattice.U + 1) + u];
+    }
+    Near(along, best, 1e-5, "path of the frames");
+  }
+}
+
+void CheckTdt(const Problem& p, Random& random) {
+  const Ints durations = RandomDurations(random, true);
+  const auto D = static_cast<int64_t>(durations.size());
+  const Ints labels = p.RowLabels();
+  Floats log_probs(p.rows() * D, NAN);
+  for (int64_t i = 0; i < p.rows() * D; ++i) {
+    if (labels[i / D] != -2) log_probs[i] = -static_cast<float>(random.Below(64)) / 16.0f;
+  }
+  const Tdt got = RunTdt(p, RunRowStats(p, labels), log_probs, durations);
+  for (int64_t b = 0; b < p.B; ++b) {
+    Lattice lattice = p.LatticeOf(b);
+    lattice.durations = durations;
+    if (D == 0) {
+      Near(got.loss[b], INFINITY, 0.0, "TDT loss without durations");
+      continue;
+    }
+    std::vector<int64_t> rows;
+    for (int64_t t = 0; t < lattice.T; ++t) {
+      for (int64_t u = 0; u <= lattice.U; ++u) rows.push_back(p.Row(b, t, u));
+    }
+    for (const int64_t row : rows) {
+      const auto begin = log_probs.begin() + row * D;
+      lattice.duration_log_probs.insert(lattice.duration_log_probs.end(), begin, begin + D);
+    }
+    const Posteriors post = PlainPosteriors(lattice);
+    Near(got.loss[b], post.loss, 3e-7 * std::max(1.0, std::abs(post.loss)), "TDT loss");
+    for (size_t cell = 0; cell < rows.size(); ++cell) {
+      Near(got.coefficients[rows[cell] * 3 + 1], post.blank[cell], 3e-6, "TDT post_blank");
+      Near(got.coefficients[rows[cell] * 3 + 2], post.label[cell], 3e-6, "TDT post_label");
+      for (int64_t i = 0; i < D; ++i) {
+        Near(got.durations[rows[cell] * D + i], post.durations[cell * D + i], 3e-6, "durations");
+      }
+    }
+  }
+}
+
+void CheckIllegal(const Problem& p, Random& random) {
+  const Floats dloss(p.B, random.Of<float>({0.0f, 1.0f, -2.0f, INFINITY, NAN}));
+  RunFused(p, dloss);
+  RunTwoOp(p, dloss);
+  Ints labels(p.rows());
+  for (int32_t& label : labels) label = random.Odd();
+  Floats stats = RunRowStats(p, labels);
+  for (float& x : stats) {
+    if (random.Below(10) == 0) x = random.Of<float>({NAN, INFINITY, -INFINITY, 0.0f, -1.0f, 1e30f});
+  }
+  RunPhases(p, labels, stats);
+  RunAlign(p, stats);
+  const Ints durations = RandomDurations(random, random.Coin());
+  Floats log_probs(p.rows() * static_cast<int64_t>(durations.size()));
+  for (float& x : log_probs) x = random.Of<float>({-1.0f, 0.0f, -INFINITY, INFINITY, NAN, 3.0f});
+  RunTdt(p, stats, log_probs, durations);
+}
+
+void CheckShapes(const Problem& p, Random& random) {
+  const int64_t wrong = random.Below(7);
+  const auto off = [&](int64_t tensor, Shape shape) {
+    if (tensor == wrong) shape[random.Below(static_cast<int64_t>(shape.size()))] += 1;
+    return shape;
+  };
+  const auto fitting = [](auto values, const Shape& shape) {
+    values.resize(SizeOf(shape));
+    return values;
+  };
+  const Shape targets = off(1, {p.B, p.max_u}), T = off(2, {p.B}), U = off(3, {p.B});
+  const Shape logits = off(0, p.Of(p.V)), params = off(4, {8});
+  Call fused("RnntFused", RnntFused, p.at_end);
+  fused.Rows(fitting(p.logits, logits), logits, p.dtype).In(fitting(p.targets, targets), targets);
+  fused.In(fitting(p.logit_lengths, T), T).In(fitting(p.target_lengths, U), U);
+  fused.In(fitting(p.params, params), params).Out(off(5, {p.B})).Out(off(6, p.Of(p.V)), p.dtype);
+  const bool accepted = fused.Run();
+  // Labels of one more column, or logits of one more row or class and their gradient, may fit.
+  Require(!accepted || wrong <= 1,
+          "RnntFused accepts a wrong shape of tensor " + std::to_string(wrong));
+}
+
+}  // namespace fuzz

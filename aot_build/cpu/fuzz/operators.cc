@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operands of each operator in order.
+#include "operators.h"
+
+namespace fuzz {
+namespace {
+
+Call& AddBatch(Call& call, const Problem& p) {
+  return call.Rows(p.logits, p.Of(p.V), p.dtype)
+      .In(p.targets, {p.B, p.max_u})
+      .In(p.logit_lengths, {p.B})
+      .In(p.target_lengths, {p.B})
+      .In(p.params, {8});
+}
+
+}  // namespace
+
+Result RunFused(const Problem& p, const Floats& dloss) {
+  Call fused("RnntFused", RnntFused, p.at_end);
+  AddBatch(fused, p).Out({p.B}).Out(p.Of(p.V), p.dtype);
+  Require(fused.Run(), "RnntFused refuses its shapes");
+  Call scale("RnntScaleGrad", RnntScaleGrad, p.at_end);
+  scale.Rows(fused.FloatsOf(1), p.Of(p.V), p.dtype).In(p.logit_lengths, {p.B});
+  scale.In(p.target_lengths, {p.B}).In(dloss, {p.B}).Out(p.Of(p.V), p.dtype);
+  Require(scale.Run(), "RnntScaleGrad refuses its shapes");
+  return {fused.FloatsOf(0), scale.FloatsOf(0)};
+}
+
+Result RunTwoOp(const Problem& p, const Floats& dloss) {
+  Call forward("RnntForward", RnntForward, p.at_end);
+  AddBatch(forward, p).Out({p.B}).OutOfCells({p.rows(), 5});
+  Require(forward.Run(), "RnntForward refuses its shapes");
+  Call backward("RnntBackward", RnntBackward, p.at_end);
+  AddBatch(backward, p).In(forward.FloatsOf(1), {p.rows(), 5}).In(dloss, {p.B});
+  backward.Out(p.Of(p.V), p.dtype);
+  Require(backward.Run(), "RnntBackward refuses its shapes");
+  return {forward.FloatsOf(0), backward.FloatsOf(0)};
+}
+
+Floats RunRowStats(const Problem& p, const Ints& row_labels) {
+  Call stats("RnntRowStats", RnntRowStats, p.at_end);
+  stats.Rows(p.logits, p.Of(p.V), p.dtype).In(row_labels, p.cells).In(p.params, {8});
+  stats.Out(p.Of(4));
+  Require(stats.Run(), "RnntRowStats refuses its shapes");
+  return stats.FloatsOf(0);
+}
+
+Result RunPhases(const Problem& p, const Ints& row_labels, const Floats& stats) {
+  Call lattice("RnntLattice", RnntLattice, p.at_end);
+  lattice.In(stats, p.Of(4)).In(p.logit_lengths, {p.B}).In(p.target_lengths, {p.B});
+  lattice.In(p.params, {8}).Out({p.B}).Out(p.Of(3));
+  Require(lattice.Run(), "RnntLattice refuses its shapes");
+  Call grad("RnntRowGrad", RnntRowGrad, p.at_end);
+  grad.Rows(p.logits, p.Of(p.V), p.dtype).In(row_labels, p.cells).In(stats, p.Of(4));
+  grad.In(lattice.FloatsOf(1), p.Of(3)).In(Floats(p.rows(), 1.0f), p.cells).In(p.params, {8});
+  grad.Out(p.Of(p.V), p.dtype);
+  Require(grad.Run(), "RnntRowGrad refuses its shapes");
+  return {lattice.FloatsOf(0), grad.FloatsOf(0)};
+}
+
+Alignment RunAlign(const Problem& p, const Floats& stats) {
+  Call align("RnntAlign", RnntAlign, p.at_end);
+  align.In(stats, p.Of(4)).In(p.logit_lengths, {p.B}).In(p.target_lengths, {p.B});
+  align.In(p.targets, {p.B, p.max_u}).In(p.params, {8});
+  align.Out({p.B, p.max_u}, "int32").Out({p.B, p.max_u}).Out({p.B});
+  Require(align.Run(), "RnntAlign refuses its shapes");
+  return {align.IntsOf(0), align.FloatsOf(1), align.FloatsOf(2)};
+}
+
+Tdt RunTdt(const Problem& p, const Floats& stats, const Floats& log_probs, const Ints& durations) {
+  const auto D = static_cast<int64_t>(durations.size());
+  Floats params = p.params;
+  params[6] = 0.0f;  // sigma
+  Call tdt("RnntTdtLattice", RnntTdtLattice, p.at_end);
+  tdt.In(stats, p.Of(4)).In(log_probs, p.Of(D)).In(p.logit_lengths, {p.B});
+  tdt.In(p.target_lengths, {p.B}).In(durations, {D}).In(params, {8});
+  tdt.Out({p.B}).Out(p.Of(3)).Out(p.Of(D));
+  Require(tdt.Run(), "RnntTdtLattice refuses its shapes");
+  return {tdt.FloatsOf(0), tdt.FloatsOf(1), tdt.FloatsOf(2)};
+}
+
+}  // namespace fuzz

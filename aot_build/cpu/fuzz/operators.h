@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each operator, or a sequence of them, on a problem.
+#ifndef MINDSPORE_RNNT_CPU_FUZZ_OPERATORS_H_
+#define MINDSPORE_RNNT_CPU_FUZZ_OPERATORS_H_
+
+#include "problem.h"
+
+namespace fuzz {
+
+struct Result {
+  Floats loss, grad;
+};
+
+// RnntFused and RnntScaleGrad; RnntForward and RnntBackward.
+Result RunFused(const Problem& p, const Floats& dloss);
+Result RunTwoOp(const Problem& p, const Floats& dloss);
+
+Floats RunRowStats(const Problem& p, const Ints& row_labels);
+// RnntLattice, and RnntRowGrad with an upstream gradient of 1.
+Result RunPhases(const Problem& p, const Ints& row_labels, const Floats& stats);
+
+struct Alignment {
+  Ints frames;
+  Floats log_probs, path_log_prob;
+};
+Alignment RunAlign(const Problem& p, const Floats& stats);
+
+struct Tdt {
+  Floats loss, coefficients, durations;
+};
+Tdt RunTdt(const Problem& p, const Floats& stats, const Floats& log_probs, const Ints& durations);
+
+}  // namespace fuzz
+
+#endif  // MINDSPORE_RNNT_CPU_FUZZ_OPERATORS_H_
