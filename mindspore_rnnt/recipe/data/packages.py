@@ -172,11 +172,12 @@ def split(
     texts = sorted({item.text for item in recordings})
     order = np.random.default_rng(seed).permutation(len(texts))
     unseen = {texts[number] for number in order[: round(share * len(texts))]}
-    parts: dict[str, list[Recording]] = {"train": [], "heldout": [], "speakers": []}
-    for item in recordings:
-        is_other = item.speaker in heldout_speakers
-        if item.text in unseen:
-            parts["speakers" if is_other else "heldout"].append(item)
-        elif not is_other:
-            parts["train"].append(item)
-    return parts
+    mine = [item for item in recordings if item.speaker not in heldout_speakers]
+    others = [item for item in recordings if item.speaker in heldout_speakers]
+    train = [item for item in mine if item.text not in unseen]
+    trained = {item.text for item in train}
+    return {
+        "train": train,
+        "heldout": [item for item in mine if item.text in unseen],
+        "speakers": [item for item in others if item.text not in trained],
+    }

@@ -132,15 +132,16 @@ def test_sentences_and_speakers_that_are_held_out_are_never_trained():
         for n in range(40)
         for speaker in ("a", "b", "c")
     ]
+    found.append(packages.Recording("c-own", "text of c alone", "c", ()))
     parts = packages.split(found, ["c"], 0.25, seed=1)
     assert {name: len(part) for name, part in parts.items()} == {
         "train": 60,
         "heldout": 20,
-        "speakers": 10,
+        "speakers": 11,
     }
     texts = {name: {item.text for item in part} for name, part in parts.items()}
     assert not texts["train"] & (texts["heldout"] | texts["speakers"])
-    assert texts["heldout"] == texts["speakers"]
+    assert texts["heldout"] == texts["speakers"] - {"text of c alone"}
     assert {item.speaker for item in parts["speakers"]} == {"c"}
 
 
