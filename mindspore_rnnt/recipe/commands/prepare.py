@@ -26,11 +26,16 @@ def run(
     """Write train.jsonl, heldout.jsonl and, with held-out speakers, speakers.jsonl.
 
     `folder` is where the package is unpacked; `limit` is the most utterances of a part, drawn at
-    random, and `share` that of the sentences that are held out.
+    random, and `share` that of the sentences that are held out, where a grammar does not say which.
     """
     grammar = load_grammar(config.data.grammar or "inspection.yaml")
     found = packages.KINDS[kind](Path(folder), grammar)
-    parts = packages.split(found, heldout_speakers, share, config.data.seed)
+    data = config.data
+    if kind == "gcin-voice":  # held out are the sentences that synthetic speech holds out, too
+        _, unseen = grammar.split(data.train_utterances, data.heldout_utterances, data.seed)
+    else:
+        unseen = packages.draw_sentences(found, share, data.seed)
+    parts = packages.split(found, unseen, heldout_speakers)
     manifests, rate = {}, config.features.sample_rate
     for name, part in parts.items():
         if not part:

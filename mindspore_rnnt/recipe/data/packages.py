@@ -10,7 +10,7 @@ from __future__ import annotations
 import gzip
 import re
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -165,13 +165,18 @@ def _one(folder: Path, ending: str) -> Path:
     return found[0]
 
 
-def split(
-    recordings: Sequence[Recording], heldout_speakers: Sequence[str], share: float, seed: int
-) -> dict[str, list[Recording]]:
-    """train; heldout: other sentences by the same speakers; speakers: other sentences by others."""
+def draw_sentences(recordings: Sequence[Recording], share: float, seed: int) -> set[str]:
+    """A share of all that is said, to hold out."""
     texts = sorted({item.text for item in recordings})
     order = np.random.default_rng(seed).permutation(len(texts))
-    unseen = {texts[number] for number in order[: round(share * len(texts))]}
+    return {texts[number] for number in order[: round(share * len(texts))]}
+
+
+def split(
+    recordings: Sequence[Recording], unseen: Collection[str], heldout_speakers: Collection[str]
+) -> dict[str, list[Recording]]:
+    """train; heldout: `unseen` sentences by the same speakers; speakers: those of other speakers,
+    and all else that nobody says in training."""
     mine = [item for item in recordings if item.speaker not in heldout_speakers]
     others = [item for item in recordings if item.speaker in heldout_speakers]
     train = [item for item in mine if item.text not in unseen]

@@ -133,7 +133,9 @@ def test_sentences_and_speakers_that_are_held_out_are_never_trained():
         for speaker in ("a", "b", "c")
     ]
     found.append(packages.Recording("c-own", "text of c alone", "c", ()))
-    parts = packages.split(found, ["c"], 0.25, seed=1)
+    unseen = packages.draw_sentences(found[:-1], 0.25, seed=1)
+    assert len(unseen) == 10 and unseen == packages.draw_sentences(found[:-1], 0.25, seed=1)
+    parts = packages.split(found, unseen, ["c"])
     assert {name: len(part) for name, part in parts.items()} == {
         "train": 60,
         "heldout": 20,
@@ -146,8 +148,8 @@ def test_sentences_and_speakers_that_are_held_out_are_never_trained():
 
 
 def test_prepare_writes_manifests_that_train_reads(syllables, grammar_file, tmp_path, capsys):
-    settings = config.load(None, [f"data.grammar={grammar_file}"])
-    written = prepare.run("gcin-voice", syllables, tmp_path / "out", settings, ["5"], share=0.5)
+    settings = config.load(None, [f"data.grammar={grammar_file}", "data.heldout_utterances=2"])
+    written = prepare.run("gcin-voice", syllables, tmp_path / "out", settings, ["5"])
     assert list(written) == ["train", "heldout", "speakers"]
     assert "CC-BY-3.0" in capsys.readouterr().out
     train = load_corpus(written["train"], settings)
@@ -157,7 +159,9 @@ def test_prepare_writes_manifests_that_train_reads(syllables, grammar_file, tmp_
     heldout, others = (load_corpus(written[name], settings) for name in ("heldout", "speakers"))
     assert [item.text for item in heldout] == [item.text for item in others]
     assert {item.voice for item in others} == {"5"}
-    few = prepare.run("gcin-voice", syllables, tmp_path / "few", settings, limit=1, share=0.5)
+    _, unseen = load_grammar(grammar_file).split(9, 2, settings.data.seed)
+    assert {item.text for item in others} == set(unseen), "those that synthetic speech holds out"
+    few = prepare.run("gcin-voice", syllables, tmp_path / "few", settings, limit=1)
     assert all(len(path.read_text().split()) > 0 for path in few.values())
     assert len(few["train"].read_text(encoding="utf-8").strip().split("\n")) == 1
     assert json.loads(few["train"].read_text(encoding="utf-8"))["voice"] in ("3", "5")
