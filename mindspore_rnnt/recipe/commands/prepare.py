@@ -32,7 +32,7 @@ def run(
     found = packages.KINDS[kind](Path(folder), grammar)
     data = config.data
     if kind == "gcin-voice":  # held out are the sentences that synthetic speech holds out, too
-        _, unseen = grammar.split(data.train_utterances, data.heldout_utterances, data.seed)
+        unseen = set(grammar.split(0, data.heldout_utterances, data.seed)[1])
     else:
         unseen = packages.draw_sentences(found, share, data.seed)
     parts = packages.split(found, unseen, heldout_speakers)
