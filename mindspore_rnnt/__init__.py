@@ -29,10 +29,11 @@ _HOME = {
     "rnnt_posteriors": "posteriors",
     "RnntPosteriors": "posteriors",
     "expected_frames": "emission",
+    "nonfinite_samples": "samples",
     "set_num_threads": "native",
     "get_num_threads": "native",
 }
-_WITHOUT_MINDSPORE = ("rows", "native")
+_WITHOUT_MINDSPORE = ("rows", "samples", "native")
 __all__ = [*_HOME, "__version__"]
 
 
@@ -47,4 +48,10 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOME])
+    """What there is: help() looks at every name, also where MindSpore is missing."""
+    try:
+        check_requirements()
+        names = list(_HOME)
+    except ImportError:
+        names = [name for name, home in _HOME.items() if home in _WITHOUT_MINDSPORE]
+    return sorted({*globals(), *names})

@@ -49,6 +49,12 @@ def check_options(
     check_switches(caller, fused_log_softmax=fused_log_softmax, zero_infinity=zero_infinity)
 
 
+def describe_options(*options: object) -> str:
+    """The same options as `check_options` takes, for the repr of a Cell."""
+    names = ("blank", "clamp", "fused_log_softmax", "fastemit_lambda", "zero_infinity")
+    return ", ".join(f"{name}={value!r}" for name, value in zip(names, options))
+
+
 def check_switches(caller: str, **switches: object) -> None:
     for name, value in switches.items():
         if not isinstance(value, bool):
@@ -87,27 +93,31 @@ def check_shapes(caller: str, dtypes: Sequence[Any], shapes: Sequence[Any], blan
     if None in shapes:
         return
     logits, targets, logit_lengths, target_lengths = shapes
-    B, V = logit_lengths[0], logits[-1]
-    if B == 0:
+    V = logits[-1]
+    if logit_lengths[0] == 0:
         refuse(
             caller, ValueError, "logit_lengths", "of at least 1 sample", f"shape {logit_lengths}"
         )
-    batch_sizes = [("targets", targets[0]), ("target_lengths", target_lengths[0])]
-    batch_sizes += [("logits", logits[0])] if len(logits) == 4 else []
-    for name, size in batch_sizes:
-        if None not in (size, B) and size != B:
-            refuse(
-                caller,
-                ValueError,
-                name,
-                f"of {B} samples, as many as 'logit_lengths' holds",
-                f"{size} samples",
-            )
+    sizes = dict(zip(names, (logits[0], targets[0], logit_lengths[0], target_lengths[0])))
+    if len(logits) == 2:
+        del sizes["logits"]  # its rows are no samples
+    check_batch_size(caller, {name: size for name, size in sizes.items() if size is not None})
     if 0 in logits[1:]:
-        sizes = "class" if len(logits) == 2 else "frame, predictor step and class"
-        refuse(caller, ValueError, "logits", f"of at least 1 {sizes}", f"shape {logits}")
+        parts = "class" if len(logits) == 2 else "frame, predictor step and class"
+        refuse(caller, ValueError, "logits", f"of at least 1 {parts}", f"shape {logits}")
     if V is not None and not -V <= blank < V:
         refuse(caller, ValueError, "blank", f"in [{-V}, {V}), as 'logits' has {V} classes", blank)
+
+
+def check_batch_size(caller: str, sizes: dict[str, int]) -> None:
+    """Samples of each input. The one that is refused differs from most of the others."""
+    if len(set(sizes.values())) < 2:
+        return
+    usual = max(sizes.values(), key=list(sizes.values()).count)
+    odd = next(name for name, size in sizes.items() if size != usual)
+    others = " and ".join(f"'{name}'" for name, size in sizes.items() if size == usual)
+    expected = f"of {usual} samples, as many as {others} holds"
+    refuse(caller, ValueError, odd, expected, f"{sizes[odd]} samples")
 
 
 def check_values(
@@ -123,6 +133,7 @@ def check_values(
     max_u, max_u_from = targets.shape[1], "targets"
     if padded and logits_shape[2] - 1 < max_u:
         max_u, max_u_from = logits_shape[2] - 1, "logits"
+        _check_steps(caller, logits_shape, targets.shape[1], target_lengths)
     check_lengths(caller, "logit_lengths", logit_lengths, 1, max_t, "logits")
     check_lengths(caller, "target_lengths", target_lengths, 0, max_u, max_u_from)
     if not padded:
@@ -137,6 +148,22 @@ def check_values(
                 f"{logits_shape[0]} rows",
             )
     check_labels(caller, targets, target_lengths, V, "'logits'")
+
+
+def _check_steps(
+    caller: str, logits_shape: Sequence[int], max_u: int, target_lengths: np.ndarray
+) -> None:
+    """U labels have U + 1 predictor steps: the first one comes before any label."""
+    longest = int(target_lengths.max())
+    if logits_shape[2] <= longest <= max_u:
+        refuse(
+            caller,
+            ValueError,
+            "logits",
+            f"of shape (B, max_T, max_U + 1, V) with max_U + 1 >= {longest + 1}, as "
+            f"'target_lengths' reach {longest}",
+            f"{logits_shape[2]} in shape {tuple(logits_shape)}",
+        )
 
 
 def check_labels(

@@ -9,7 +9,7 @@ from typing import Any
 import mindspore as ms
 from mindspore import Tensor, ops
 
-from .checks import check_options, check_shapes, check_switches, check_tensors, check_values
+from .checks import check_options, check_shapes, check_switches, check_tensors, check_values, refuse
 from .kernels import prepare_import
 from .native import pack_params
 
@@ -30,6 +30,14 @@ def checked_batch(
     `check_options` takes. Values are looked at only where they are known: not in a graph."""
     if not compiled:
         check_tensors(caller, logits, targets, logit_lengths, target_lengths)
+    else:  # a list in a graph has no dtype
+        are_tensors = (
+            isinstance(logits, Tensor),
+            isinstance(targets, Tensor),
+            isinstance(logit_lengths, Tensor),
+            isinstance(target_lengths, Tensor),
+        )
+        _check_are_tensors(caller, are_tensors)
     _check_call(
         caller,
         (logits.dtype, targets.dtype, logit_lengths.dtype, target_lengths.dtype),
@@ -98,6 +106,14 @@ def params_tensor(options: tuple, *others: Any) -> Tensor:
 @lru_cache
 def _cached_params(*options: Any) -> Tensor:
     return Tensor(pack_params(*options))
+
+
+@ms.constexpr(check=False)
+def _check_are_tensors(caller: str, are_tensors: tuple[bool, ...]) -> None:
+    names = ("logits", "targets", "logit_lengths", "target_lengths")
+    for name, is_tensor in zip(names, are_tensors):
+        if not is_tensor:
+            refuse(caller, TypeError, name, "a Tensor", "none: convert it outside the graph")
 
 
 @ms.constexpr(check=False)

@@ -3,7 +3,7 @@
 
 from mindspore import Tensor, nn
 
-from .checks import check_options, check_switches
+from .checks import check_options, check_switches, describe_options
 from .functional import checked_loss
 from .kernels import prepare_ops
 
@@ -108,3 +108,8 @@ class RNNTLoss(nn.LossBase):
             self.fused_grad and self.training,
             self.validate,
         )
+
+    def extend_repr(self) -> str:
+        options = describe_options(*self.options)
+        switches = f"fused_grad={self.fused_grad}, validate={self.validate}"
+        return f"{options}, reduction={self.reduction!r}, {switches}"

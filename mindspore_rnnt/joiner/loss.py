@@ -8,7 +8,7 @@ from typing import Any
 import mindspore as ms
 from mindspore import Tensor, nn, ops
 
-from ..checks import check_options, check_reduction, check_switches
+from ..checks import check_options, check_reduction, check_switches, describe_options
 from ..kernels.recorder import in_given_precision
 from ..launch import as_int32, is_compiled, reduce_losses
 from .checks import (
@@ -116,6 +116,7 @@ class JoinerRNNTLoss(nn.Cell):
         activation_grad, self.input_of_one = _ACTIVATIONS[type(joiner.activation)]
         options = (int(blank) % self.classes, *others)
         self.phases = ChunkedPhases(chunk_rows, joiner.activation, activation_grad, options)
+        self.described = describe_options(blank, *others) + f", memory_budget={memory_budget!r}"
 
     def construct(
         self,
@@ -138,6 +139,9 @@ class JoinerRNNTLoss(nn.Cell):
         if self.validate:
             check_batch(encoder_out.shape[1], self.classes, *[x.asnumpy() for x in batch])
         return in_given_precision(self.loss, *inputs)
+
+    def extend_repr(self) -> str:
+        return f"{self.described}, reduction={self.reduction!r}, validate={self.validate}"
 
     def loss(
         self,

@@ -116,6 +116,12 @@ class PackedJoiner(nn.Cell):
         )
         return self.output(hidden)
 
+    def extend_repr(self) -> str:
+        V, J = self.output.weight.shape
+        encoder_dim, predictor_dim = self.widths
+        dims = f"encoder_dim={encoder_dim}, predictor_dim={predictor_dim}"
+        return f"{dims}, joiner_dim={J}, vocab_size={V}"
+
     def project(self, encoder_out: Tensor, predictor_out: Tensor) -> tuple[Tensor, Tensor]:
         """Both inputs in the joiner's width, one row per frame and one per step."""
         frames = self.encoder_proj(encoder_out).reshape((-1, self.joiner_dim))

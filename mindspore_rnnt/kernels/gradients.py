@@ -60,7 +60,10 @@ def _zeros(
 
 def refuse_double_backward(caller: str) -> NoReturn:
     """Without a bprop that raises, MindSpore would return zeros."""
-    raise RuntimeError(f"{caller} does not support double backward")
+    raise RuntimeError(
+        f"{caller} does not support double backward; nor forward mode (jvp, jacfwd), which "
+        "MindSpore makes of two backward passes"
+    )
 
 
 def refuse_gradient(caller: str) -> NoReturn:

@@ -55,6 +55,7 @@ def refuse_recorded_bprop(any_function: Any) -> None:
     it, up to an operator that refuses; and it is compiled while MindSpore records its call."""
     if any_function is not None and forget_recorded_gradient():
         raise RuntimeError(
-            "JoinerRNNTLoss does not support double backward. (Or an earlier error inside a "
-            "gradient left MindSpore recording; then the next call will be right.)"
+            "JoinerRNNTLoss does not support double backward, nor forward mode (jvp, jacfwd). (Or "
+            "an earlier error inside a gradient left MindSpore recording; then the next call will "
+            "be right.)"
         )

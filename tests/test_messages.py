@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Messages name the argument that is wrong, and Cells say what they do."""
+
+import subprocess
+import sys
+
+import mindspore as ms
+import numpy as np
+import pytest
+from mindspore import Tensor
+
+from mindspore_rnnt import (
+    JoinerRNNTLoss,
+    PackedJoiner,
+    RNNTLoss,
+    nonfinite_samples,
+    rnnt_loss,
+)
+
+TARGETS, T, U = (
+    Tensor(np.int32([[1, 2], [3, 4]])),
+    Tensor(np.int32([3, 3])),
+    Tensor(np.int32([2, 1])),
+)
+LOGITS = Tensor(np.zeros((2, 3, 3, 5), np.float32))
+
+
+def test_logits_with_as_many_steps_as_labels():
+    logits = Tensor(np.zeros((2, 3, 2, 5), np.float32))
+    message = (
+        r"the 'logits' must be of shape \(B, max_T, max_U \+ 1, V\) with max_U \+ 1 >= 3, as "
+        r"'target_lengths' reach 2, but got 2 in shape \(2, 3, 2, 5\)"
+    )
+    with pytest.raises(ValueError, match=message):
+        rnnt_loss(logits, TARGETS, T, U)
+
+
+@pytest.mark.parametrize("odd", [0, 1, 2, 3])
+def test_the_input_of_another_batch_size_is_blamed(odd):
+    names = ("logits", "targets", "logit_lengths", "target_lengths")
+    batch = [LOGITS, TARGETS, T, U]
+    batch[odd] = batch[odd][:1]
+    with pytest.raises(ValueError, match=f"the '{names[odd]}' must be of 2 samples.* but got 1 s"):
+        rnnt_loss(*batch)
+
+
+def loss_of_a_list(logits):
+    return rnnt_loss(logits, [[1, 2], [3, 4]], T, U)
+
+
+def cell_of_a_list(logits):
+    return RNNTLoss()(logits, TARGETS, [3, 3], U)
+
+
+@pytest.mark.parametrize(
+    "function, caller, name",
+    [(loss_of_a_list, "rnnt_loss", "targets"), (cell_of_a_list, "RNNTLoss", "logit_lengths")],
+)
+def test_a_list_in_a_graph(function, caller, name):
+    message = f"For '{caller}', the '{name}' must be a Tensor, but got none"
+    with pytest.raises(TypeError, match=message):
+        ms.jit(function)(LOGITS)
+
+
+def loss(logits):
+    return rnnt_loss(logits, TARGETS, T, U)
+
+
+def forward_mode(logits):
+    return ms.jvp(loss, logits, logits)
+
+
+def test_forward_mode_is_refused_in_words_and_leaves_no_trace():
+    for run in (forward_mode, ms.jacfwd(loss)):
+        with pytest.raises(RuntimeError, match=r"nor forward mode \(jvp, jacfwd\)"):
+            run(LOGITS)
+    assert np.isfinite(ms.grad(loss)(LOGITS).asnumpy()).all()
+
+
+def test_cells_show_their_options():
+    shown = repr(RNNTLoss(blank=0, clamp=0.5, reduction="sum", fused_grad=False))
+    for part in ("blank=0", "clamp=0.5", "reduction='sum'", "fused_grad=False", "validate=True"):
+        assert part in shown
+    joiner = PackedJoiner(6, 4, 8, 7)
+    assert "encoder_dim=6, predictor_dim=4, joiner_dim=8, vocab_size=7" in repr(joiner)
+    shown = repr(JoinerRNNTLoss(joiner, "1MB", fastemit_lambda=0.1))
+    for part in ("memory_budget='1MB'", "fastemit_lambda=0.1", "reduction='mean'", "vocab_size=7"):
+        assert part in shown
+
+
+def test_help_without_mindspore():
+    code = (
+        "import mindspore_rnnt.requirements as r; r.mindspore_version = lambda: None\n"
+        "import mindspore_rnnt, pydoc; print(pydoc.render_doc(mindspore_rnnt))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0 and "packed_indices" in done.stdout, done.stderr
+
+
+def test_nonfinite_samples_of_a_graph():
+    logits, targets = np.zeros((3, 3, 3, 5), np.float32), np.int32([[1, 2], [3, 4], [1, 1]])
+    logits[0, 1, 0, 3] = np.nan
+    logits[2, :, :, -1] = -np.inf  # no blank, no path
+
+    @ms.jit
+    def losses(*batch):
+        return rnnt_loss(*batch, reduction="none")
+
+    lengths = Tensor(np.int32([3, 3, 3])), Tensor(np.int32([2, 1, 2]))
+    found = nonfinite_samples(losses(Tensor(logits), Tensor(targets), *lengths))
+    assert found.nan.tolist() == [0] and found.infinite.tolist() == [2]
+    with pytest.raises(ValueError, match=r"'losses' must be of shape \(B,\).* but got shape \(\)"):
+        nonfinite_samples(np.float32(1.0))
