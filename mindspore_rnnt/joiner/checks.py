@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-import mindspore as ms
 import numpy as np
-from mindspore import Tensor
 
 from ..checks import INT_DTYPES, LOGITS_DTYPES, check_labels, check_lengths, refuse
 from ..rows import packed_indices
@@ -85,19 +83,6 @@ def _check_tensors(
                 )
             if dim == "max_U + 1":
                 sizes["max_U"] = size - 1
-
-
-def choose_step_rows(caller: str, step_rows: Tensor | None, label_rows: Tensor | None) -> Tensor:
-    """`step_rows`, or what came under its earlier name. Also runs in a compiled graph."""
-    if (step_rows is None) == (label_rows is None):
-        refuse_step_rows(caller, step_rows is None)
-    return label_rows if step_rows is None else step_rows
-
-
-@ms.constexpr(check=False)
-def refuse_step_rows(caller: str, missing: bool) -> None:
-    got = "none" if missing else "both 'step_rows' and 'label_rows', its earlier name"
-    refuse(caller, TypeError, "step_rows", "a Tensor", got)
 
 
 def check_batch(

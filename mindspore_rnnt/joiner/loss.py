@@ -16,15 +16,15 @@ from .checks import (
     check_blank,
     check_joiner,
     check_tensors,
-    choose_step_rows,
     rows_within,
 )
 from .chunks import ChunkedPhases
+from .earlier_name import TakesLabelRows
 from .packed import PackedJoiner
 from .rows import rows_belong
 
 
-class JoinerRNNTLoss(nn.Cell):
+class JoinerRNNTLoss(TakesLabelRows):
     r"""
     The loss of :class:`mindspore_rnnt.RNNTLoss` on the logits of a
     :class:`mindspore_rnnt.PackedJoiner` , exact in value and gradients, without ever holding the
@@ -55,7 +55,7 @@ class JoinerRNNTLoss(nn.Cell):
         - **frame_rows** (Tensor) - int32 of shape :math:`(N,)`, from
           :func:`mindspore_rnnt.packed_indices` with these lengths, `max_t` and `max_u`.
         - **step_rows** (Tensor) - int32 of shape :math:`(N,)`, likewise. The keyword
-          ``label_rows`` , its earlier name, is accepted in its place.
+          The keyword ``label_rows`` , its earlier name, is accepted outside compiled graphs.
 
     Outputs:
         Tensor, float32: the loss, a scalar, or of shape :math:`(B,)` if `reduction` is ``'none'`` .
@@ -126,10 +126,8 @@ class JoinerRNNTLoss(nn.Cell):
         logit_lengths: Tensor,
         target_lengths: Tensor,
         frame_rows: Tensor,
-        step_rows: Tensor | None = None,
-        label_rows: Tensor | None = None,
+        step_rows: Tensor,
     ) -> Tensor:
-        step_rows = choose_step_rows("JoinerRNNTLoss", step_rows, label_rows)
         batch = (targets, logit_lengths, target_lengths, frame_rows, step_rows)
         inputs = (encoder_out, predictor_out, *batch)
         dtypes, shapes = tuple([x.dtype for x in inputs]), tuple([x.shape for x in inputs])

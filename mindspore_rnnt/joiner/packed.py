@@ -7,7 +7,8 @@ import mindspore as ms
 from mindspore import Tensor, nn, ops
 
 from ..launch import as_int32, is_compiled
-from .checks import check_joiner_inputs, choose_step_rows
+from .checks import check_joiner_inputs
+from .earlier_name import TakesLabelRows
 from .rows import check_rows, rows_belong
 
 _ACTIVATIONS = {"tanh": nn.Tanh, "relu": nn.ReLU}
@@ -16,7 +17,7 @@ _ACTIVATIONS = {"tanh": nn.Tanh, "relu": nn.ReLU}
 _NAN_FRAME = {"tanh": math.nan, "relu": math.inf}
 
 
-class PackedJoiner(nn.Cell):
+class PackedJoiner(TakesLabelRows):
     r"""
     Adds projected encoder frames and predictor steps on the cells that the lattice uses, and maps
     each sum to the vocabulary.
@@ -38,7 +39,7 @@ class PackedJoiner(nn.Cell):
         - **frame_rows** (Tensor) - int32 of shape :math:`(N,)`, from
           :func:`mindspore_rnnt.packed_indices` with these `max_t` and `max_u`.
         - **step_rows** (Tensor) - int32 of shape :math:`(N,)`, likewise. The keyword
-          ``label_rows`` , its earlier name, is accepted in its place.
+          The keyword ``label_rows`` , its earlier name, is accepted outside compiled graphs.
 
     Outputs:
         Tensor of shape :math:`(N, V)`: the packed logits that :class:`mindspore_rnnt.RNNTLoss`
@@ -93,10 +94,8 @@ class PackedJoiner(nn.Cell):
         encoder_out: Tensor,
         predictor_out: Tensor,
         frame_rows: Tensor,
-        step_rows: Tensor | None = None,
-        label_rows: Tensor | None = None,
+        step_rows: Tensor,
     ) -> Tensor:
-        step_rows = choose_step_rows("PackedJoiner", step_rows, label_rows)
         inputs = (encoder_out, predictor_out, frame_rows, step_rows)
         dtypes, shapes = tuple([x.dtype for x in inputs]), tuple([x.shape for x in inputs])
         _check_inputs(dtypes, shapes, self.widths)
