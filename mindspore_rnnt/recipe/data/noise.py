@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from ..config import NoiseConfig
 from ..sound import plant
 from ..sound.babble import babble
 from ..sound.levels import noise_gain, power, unit
-from .corpus import UNREADABLE, BadFiles, read_audio, wav_files
+from .recordings import Recordings
 
 NOMINAL_POWER = 0.01  # of speech, -20 dBFS: what a ratio refers to where nothing is said
 BABBLE = "babble"
@@ -37,7 +36,8 @@ class NoiseMaker:
     ):
         self._config, self._sample_rate, self._people = config, sample_rate, people
         self._kinds = [kind for kind in config.kinds if kind != BABBLE or len(people)]
-        self._recordings = _recordings(config.folder, sample_rate, strict) if config.folder else ()
+        folder = config.folder
+        self._recordings = Recordings(folder, sample_rate, strict) if folder else None
 
     def maybe(
         self,
@@ -70,10 +70,8 @@ class NoiseMaker:
 
     def noise(self, samples: int, rng: np.random.Generator) -> np.ndarray:
         """A recording, or one or two of the configured kinds."""
-        if self._recordings and rng.random() < self._config.folder_share:
-            recording = self._recordings[rng.integers(len(self._recordings))]
-            start = rng.integers(len(recording))
-            piece = np.take(recording, np.arange(start, start + samples), mode="wrap")
+        if self._recordings is not None and rng.random() < self._config.folder_share:
+            piece = self._recordings.piece(samples, rng)
             if power(piece) > 0.0:
                 return piece
         noise = self._kind(samples, rng)
@@ -95,23 +93,3 @@ def mix(audio: np.ndarray, noise: np.ndarray, snr_db: float, speech_power: float
     """audio + g noise, with g such that 10 log10(speech_power / P_(g noise)) = snr_db."""
     factor = np.float32(noise_gain(speech_power, power(noise), snr_db))
     return (audio + factor * noise).astype(np.float32)
-
-
-@lru_cache(maxsize=2)  # of training and of evaluation, which has several ratios
-def _recordings(folder: str, sample_rate: int, strict: bool) -> tuple[np.ndarray, ...]:
-    """Every usable recording of a folder, in the order of the names."""
-    files, bad, good = wav_files(folder), BadFiles(), []
-    for path in files:
-        try:
-            recording = read_audio(path, sample_rate)
-        except UNREADABLE as error:
-            bad.add("unreadable or of another rate", path.name, str(error))
-            continue
-        if power(recording) == 0.0:
-            bad.add("silent or empty", path.name)
-        else:
-            good.append(recording)
-    bad.report(folder, len(files), strict, "noise files")
-    if not good:
-        raise ValueError(f"noise folder {folder!r} has no usable wav file")
-    return tuple(good)

@@ -152,7 +152,9 @@ def _by_library(spoken: Sequence[Spoken]) -> list[tuple[int, np.ndarray]]:
 
 def _by_program(item: Spoken) -> tuple[int, np.ndarray]:
     command = ["espeak-ng", "-v", _voice(item), "-s", str(item.rate), "-p", str(item.pitch)]
-    done = subprocess.run([*command, "--stdout", item.text], capture_output=True, check=False)
+    # What comes after -- is no option, even where the text begins with a dash.
+    command += ["--stdout", "--", item.text]
+    done = subprocess.run(command, capture_output=True, check=False)
     if done.returncode != 0:
         raise RuntimeError(
             f"`{' '.join(command)}` failed: " + done.stderr.decode("utf-8", "replace").strip()

@@ -106,7 +106,7 @@ def test_the_program_is_the_fallback(monkeypatch, tmp_path):
         f"#!{sys.executable}\n"
         "import sys, io, numpy, soundfile\n"
         "assert sys.argv[1:] == ['-v', 'cmn-latn-pinyin+f1', '-s', '200', '-p', '50',"
-        " '--stdout', '记录'], sys.argv\n"
+        " '--stdout', '--', '-记录'], sys.argv\n"
         "out = io.BytesIO()\n"
         "tone = numpy.sin(numpy.arange(22050) * 0.1) * 0.1\n"
         "soundfile.write(out, tone, 22050, format='WAV', subtype='PCM_16')\n"
@@ -115,7 +115,7 @@ def test_the_program_is_the_fallback(monkeypatch, tmp_path):
     program.chmod(0o755)
     monkeypatch.setattr(synth.importlib.util, "find_spec", lambda name: None)
     monkeypatch.setenv("PATH", str(tmp_path))
-    (audio,) = synth.synthesise([synth.Spoken("记录", "f1", 200, 50)])
+    (audio,) = synth.synthesise([synth.Spoken("-记录", "f1", 200, 50)])
     assert audio.dtype == np.int16 and len(audio) == 16000
     assert np.abs(audio).max() == pytest.approx(synth.PEAK * 32767, abs=1)
     with pytest.raises(RuntimeError, match=r"`espeak-ng -v cmn-latn-pinyin\+f2 .*` failed"):
