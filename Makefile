@@ -83,7 +83,7 @@ types: $(LINT_ENV)/bin/ruff
 # The files that this machine compiles, each with its own options.
 tidy: $(LINT_ENV)/bin/ruff
 	cmake -S $(ROOT)/aot_build -B $(TIDY_BUILD) -DCMAKE_EXPORT_COMPILE_COMMANDS=ON > /dev/null
-	sed -n 's/.*"file": "\(.*\)".*/\1/p' $(TIDY_BUILD)/compile_commands.json | grep -v /check/ | \
+	sed -n 's/.*"file": "\(.*\)".*/\1/p' $(TIDY_BUILD)/compile_commands.json | grep -v /fuzz/ | \
 		xargs -P $(JOBS) -n 1 $(LINT_ENV)/bin/clang-tidy -p $(TIDY_BUILD) --quiet 2> /dev/null
 
 format: $(LINT_ENV)/bin/ruff
@@ -100,7 +100,7 @@ coverage:
 	cd $$(mktemp -d) && $(COVERAGE_ENV)/bin/python -m pytest -c $(ROOT)/pyproject.toml --rootdir $(ROOT) $(ROOT)/tests \
 		--ignore $(ROOT)/tests/recipe --ignore $(ROOT)/tests/twin \
 		--cov=mindspore_rnnt --cov-config=$(ROOT)/pyproject.toml --cov-report=term-missing:skip-covered $(PYTEST_ARGS)
-	$(COVERAGE_ENV)/bin/gcovr --merge-lines --root $(ROOT) --filter aot_build/cpu --exclude aot_build/cpu/check $(ROOT)/build
+	$(COVERAGE_ENV)/bin/gcovr --merge-lines --root $(ROOT) --filter aot_build/cpu --exclude aot_build/cpu/fuzz $(ROOT)/build
 
 docs:
 	$(call install,$(DOCS_ENV),docs)
