@@ -57,7 +57,7 @@ struct GenericIsa {
   static F Fma(F a, F b, F c) { return a * b + c; }
   static D Fma(D a, D b, D c) { return a * b + c; }
 
-  // The second operand where either is NaN.
+  // The second operand where the first is NaN.
   template <class T>
   static T Max(T a, T b) {
     return a > b ? a : b;
@@ -66,6 +66,18 @@ struct GenericIsa {
   static T Min(T a, T b) {
     return a < b ? a : b;
   }
+  // NaN where x is NaN.
+  template <class T>
+  static T AtLeast(T bound, T x) {
+    return Isa::Max(bound, x);
+  }
+  template <class T>
+  static T AtMost(T bound, T x) {
+    return Isa::Min(bound, x);
+  }
+
+  // Whether Fma writes its result over c, so that a constant c is copied first.
+  static constexpr bool kFmaOverwritesAddend = false;
 
   // x in the lanes of the mask, 0 elsewhere.
   static F Where(I mask, F x) { return (F)((I)x & mask); }

@@ -17,10 +17,21 @@ V Polynomial(const Scalar (&c)[N], V r) {
   return p;
 }
 
+// Polynomial of degree 6 with c[5] = c[6] = 1, in an order with two constants to copy instead of six:
+//   (1 + r) + r^2 ((c4 + c3 r) + r^2 ((c2 + c1 r) + c0 r^2))
+template <class Isa>
+typename Isa::F ExpPolynomial(const float (&c)[7], typename Isa::F r) {
+  using F = typename Isa::F;
+  const F r2 = r * r;
+  const F low = Isa::Fma(r, Isa::Set(c[3]), Isa::Set(c[4]));
+  const F high = Isa::Fma(r, Isa::Set(c[1]), Isa::Set(c[2]));
+  return Isa::Fma(Isa::Fma(Isa::Fma(r2, Isa::Set(c[0]), high), r2, low), r2, r + 1.0f);
+}
+
 // exp(x) for x <= 0 (and up to 88): within 2 ulp; exactly 1 at 0 and 0 below -88.03; what lies
 // below the smallest normal number is some number below it; NaN gives NaN.
 //   x = n / K ln2 + r with |r| <= ln2 / 2K, exp(x) = 2^(n / K) p(r), p the minimax polynomial with
-//   p(0) = 1. Where K = 16 powers of two fit a register (Isa::kPowers), degree 3 does, else 5.
+//   p(0) = 1. Where K = 16 powers of two fit a register (Isa::kPowers), degree 3 does, else 6.
 template <class Isa>
 typename Isa::F Exp(typename Isa::F x) {
   using F = typename Isa::F;
@@ -31,18 +42,20 @@ typename Isa::F Exp(typename Isa::F x) {
   constexpr float kRound = 0x1.8p23f + 127.0f * K, kFloor = -88.03f;
   constexpr float kLog2E = 0x1.715476p+0f * K, kLn2High = 0x1.62e4p-1f / K,
                   kLn2Low = 0x1.7f7d1cp-20f / K;
-  constexpr float kDegree5[] = {0.0013788715f, 0.00836868491f, 0.0416688994f, 0.166665211f,
+  constexpr float kDegree6[] = {0.0013788715f, 0.00836868491f, 0.0416688994f, 0.166665211f,
                                 0.499999911f,  1.0f,           1.0f};
   constexpr float kDegree3[] = {0.166666667f, 0.500016212f, 1.0f, 1.0f};
-  x = Isa::Max(Isa::Set(kFloor), x);
+  x = Isa::AtLeast(Isa::Set(kFloor), x);
   const F shifted = Isa::Fma(x, Isa::Set(kLog2E), Isa::Set(kRound));
   const F n = shifted - kRound;
   const F r = Isa::Fma(n, Isa::Set(-kLn2Low), Isa::Fma(n, Isa::Set(-kLn2High), x));
   F p;
   if constexpr (K == 16) {
     p = Polynomial<Isa>(kDegree3, r);
+  } else if constexpr (Isa::kFmaOverwritesAddend) {
+    p = ExpPolynomial<Isa>(kDegree6, r);
   } else {
-    p = Polynomial<Isa>(kDegree5, r);
+    p = Polynomial<Isa>(kDegree6, r);
   }
   return p * Isa::Power((U)shifted);
 }

@@ -48,7 +48,7 @@ struct RowFinish {
       g = g - Isa::Where(is_blank, post_blank);
       g = g - Isa::Where(is_label, post_label);
     }
-    if (bounded) g = Isa::Max(-clamp, Isa::Min(clamp, g));
+    if (bounded) g = Isa::AtLeast(-clamp, Isa::AtMost(clamp, g));
     return dloss(g);  // NaN stays NaN
   }
 
