@@ -20,6 +20,10 @@ int32_t BlankOf(float value, int64_t V) {
   return static_cast<int32_t>(index < 0 ? index + V : index);
 }
 
+const float* ParamsOf(const Tensor& params) {
+  return params.MustHaveShape({kRnntParamCount}).As<float>();
+}
+
 // Where no value can be computed: NaN, and -1 for integers.
 void FillWithNaN(const Tensor& x) {
   const int64_t size = x.size();
@@ -40,10 +44,10 @@ int RunEntry(const EntryInfo& entry, int count, void** data, int* ranks, int64_t
   } catch (const std::invalid_argument&) {
     throw;  // a wrong shape or dtype
   } catch (const std::exception& error) {
-    const bool may_throw =
-        entry.params >= 0 &&
-        tensors.At(entry.params, "params").As<float>()[kRnntParamMayThrow] != 0.0f;
-    if (may_throw) throw;
+    if (entry.params >= 0 &&
+        ParamsOf(tensors.At(entry.params, "params"))[kRnntParamMayThrow] != 0) {
+      throw;
+    }
     fprintf(stderr, "mindspore_rnnt: %s: %s; its outputs are NaN\n", entry.name, error.what());
     for (int i = entry.inputs; i < expected; ++i) FillWithNaN(tensors.At(i, "output"));
   }
@@ -51,7 +55,7 @@ int RunEntry(const EntryInfo& entry, int count, void** data, int* ranks, int64_t
 }
 
 Options OptionsOf(const Tensor& params, int64_t V) {
-  const float* p = params.MustHaveShape({kRnntParamCount}).As<float>();
+  const float* p = ParamsOf(params);
   const float clamp = p[kRnntParamClamp];
   return {BlankOf(p[kRnntParamBlank], V),       clamp > 0.0f ? clamp : INFINITY,
           p[kRnntParamFusedLogSoftmax] != 0.0f, 1.0f + p[kRnntParamFastEmitLambda],
@@ -60,9 +64,9 @@ Options OptionsOf(const Tensor& params, int64_t V) {
 
 Options RowOptionsOf(const Tensor& params, int64_t V) {
   Options options = OptionsOf(params, V);
-  const float temperature = params.As<float>()[kRnntParamTemperature];
+  const float temperature = ParamsOf(params)[kRnntParamTemperature];
   if (temperature != 0.0f) options.temperature = temperature > 0.0f ? temperature : NAN;
-  options.rest = params.As<float>()[kRnntParamRest] != 0.0f;
+  options.rest = ParamsOf(params)[kRnntParamRest] != 0.0f;
   return options;
 }
 
