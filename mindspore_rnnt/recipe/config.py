@@ -76,7 +76,7 @@ class NoiseConfig:
 class AugmentConfig:
     speeds: list[float] = field(default_factory=lambda: [1.0])
     gain_db: list[float] = field(default_factory=lambda: [-20.0, 0.0])
-    # Nobody begins to speak when recording begins: quiet before and after each utterance, and under
+    # Speech does not begin with the recording: quiet before and after each utterance, and under
     # it a noise of this level; a share has none, as files cut by a program begin with zeros.
     pad_seconds: list[float] = field(default_factory=lambda: [0.0, 1.5])
     floor_dbfs: list[float] = field(default_factory=lambda: [-80.0, -40.0])

@@ -34,7 +34,7 @@ class FeatureCache:
         return self.__dict__ | {"_memory": {}}
 
     def features(self, utterance: Utterance, audio: np.ndarray) -> np.ndarray:
-        """The features of the utterance, whose clean audio is at hand, and keep them."""
+        """The features of an utterance, made from its clean audio unless they are kept."""
         features = self.get(utterance)
         if features is None:
             features = self._extractor(audio)

@@ -176,7 +176,7 @@ def split(
     recordings: Sequence[Recording], unseen: Collection[str], heldout_speakers: Collection[str]
 ) -> dict[str, list[Recording]]:
     """train; heldout: `unseen` sentences by the same speakers; speakers: those of other speakers,
-    and all else that nobody says in training."""
+    and all of theirs that is not said in training."""
     mine = [item for item in recordings if item.speaker not in heldout_speakers]
     others = [item for item in recordings if item.speaker in heldout_speakers]
     train = [item for item in mine if item.text not in unseen]

@@ -60,7 +60,7 @@ class Perturber:
     def _perturb(
         self, speech: np.ndarray, pads: np.ndarray, share: float, rng: np.random.Generator
     ) -> np.ndarray:
-        """From a mouth to the recording: room, quiet around, noise of the plant, channel."""
+        """Speech as it is recorded: room, quiet around it, noise of the plant, channel."""
         options = augment.ramped(self._config.augment, share)
         speech = audio = augment.enter_room(speech, options, self._rate, rng)
         if any(options.pad_seconds):

@@ -33,7 +33,7 @@ WORKER = Path(__file__).with_name("espeak_worker.py")
 LANGUAGE = "cmn-latn-pinyin"  # reads hanzi rightly in 1.51 and in 1.52; `cmn` does not in 1.51
 PEAK = 0.5  # of full scale: what a level-controlled microphone delivers
 LONGEST_FRAGMENT = 6  # characters of a fragment, about a second
-MENDING = (
+MISSING = (
     "no espeak-ng found to synthesise speech with; install it by "
     "`pip install mindspore-rnnt[demo]` (espeakng-loader) or as the program `espeak-ng`, "
     "or set data.train and data.heldout to a corpus of your own"
@@ -113,7 +113,7 @@ def synthesise(spoken: Sequence[Spoken], sample_rate: int = 16000) -> list[np.nd
     elif shutil.which("espeak-ng"):
         raw = [_by_program(item) for item in spoken]
     else:
-        raise RuntimeError(MENDING)
+        raise RuntimeError(MISSING)
     return [
         _level(item, rate, sample_rate, request.text)
         for request, (rate, item) in zip(spoken, raw, strict=True)

@@ -61,7 +61,7 @@ def tonal(samples: int, sample_rate: int, rng: np.random.Generator) -> np.ndarra
     pitch: np.ndarray | float
     envelope: np.ndarray | float
     kind = rng.integers(3)
-    if kind == 0:  # a whine whose pitch drifts
+    if kind == 0:  # a whine of drifting pitch
         pitch = _log_uniform(rng, 120.0, 2500.0)
         pitch = pitch * (1 + 0.03 * _swell(samples, sample_rate, rng, 0.05, 1.0))
         envelope = 1 + 0.3 * _swell(samples, sample_rate, rng, 0.5, 12.0)

@@ -158,6 +158,6 @@ def test_only_the_configured_kinds_are_heard(speech):
     for seed in range(5):
         spectrum = np.abs(np.fft.rfft(maker.noise(16000, np.random.default_rng(seed)))) ** 2
         assert spectrum[1234] > 0.999 * spectrum.sum()
-    alone = NoiseMaker(NoiseConfig(kinds=["babble", "machine"]), 16000)  # nobody who talks
+    alone = NoiseMaker(NoiseConfig(kinds=["babble", "machine"]), 16000)  # no recordings of people
     noise = alone.noise(16000, np.random.default_rng(1))
     assert np.array_equal(noise, alone.noise(16000, np.random.default_rng(1)))

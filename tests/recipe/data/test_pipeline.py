@@ -11,7 +11,7 @@ from mindspore_rnnt.recipe.data import pipeline
 
 
 class Numbers:
-    """A source whose batches hold their epoch and step; later ones are sooner ready."""
+    """A source of batches that hold their epoch and step; later ones take less time."""
 
     steps_per_epoch = 6
 
