@@ -13,6 +13,8 @@
 #include <thread>
 #include <type_traits>
 
+#include "arithmetic.h"
+
 namespace rnnt {
 namespace {
 
@@ -65,6 +67,7 @@ struct Job {
   std::atomic<int64_t> next{0};
 
   void Work() {
+    const IeeeArithmetic ieee;
     for (int64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < count;) task(context, i);
   }
 };
