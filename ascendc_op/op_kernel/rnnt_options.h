@@ -21,15 +21,16 @@ RNNT_FN int64_t WrapBlank(int64_t blank, int64_t V) {
   return blank >= 0 && blank < V ? blank : -1;
 }
 
-// Values that no integer could stand for give a blank that no sample has.
+// Values that are no integer give a blank that no sample has.
 RNNT_FN Options OptionsOf(GM_ADDR params, int64_t V) {
   GlobalTensor<float> p;
   p.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(params), kRnntParamCount);
   const float blank = p.GetValue(kRnntParamBlank);
   const float limit = static_cast<float>(V);
-  const bool usable = blank >= -limit && blank < limit;
+  const bool in_range = blank >= -limit && blank < limit;
+  const int64_t whole = in_range ? static_cast<int64_t>(blank) : 0;
   Options options;
-  options.blank = usable ? WrapBlank(static_cast<int64_t>(blank), V) : -1;
+  options.blank = in_range && static_cast<float>(whole) == blank ? WrapBlank(whole, V) : -1;
   options.clamp = p.GetValue(kRnntParamClamp);
   options.label_weight = 1.0f + p.GetValue(kRnntParamFastEmitLambda);
   options.fused_log_softmax = p.GetValue(kRnntParamFusedLogSoftmax) != 0.0f;

@@ -116,8 +116,9 @@ class RowGrad {
   // One value for all of the tile's rows: NaN, or 0 whatever is in the logits.
   RNNT_FN void Spread(const SamplePiece& work) {
     const Tile& tile = work.piece.tile;
-    const bool nan =
-        (work.verdict.HasNaNGradient() || work.dloss != work.dloss) && work.dloss != 0.0f;
+    // A gradient of 0, of an impossible sample for example, stays 0 whatever comes from upstream.
+    const bool nan_upstream = work.verdict.outcome == kLoss && work.dloss != work.dloss;
+    const bool nan = (work.verdict.HasNaNGradient() || nan_upstream) && work.dloss != 0.0f;
     for (int32_t i = 0; i < tile.count; ++i) filler_.Rows(tile.row + i * tile.row_step, 1, nan);
   }
 
