@@ -1,21 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every path of a tiny lattice, one after another. For T, U <= 4."""
 
-import itertools
-
 import numpy as np
 
-
-def paths(T, U):
-    """Each path as its arcs (is_label, t, u): T blanks and U labels, the last one a blank."""
-    for label_steps in itertools.combinations(range(T + U - 1), U):
-        t = u = 0
-        arcs = []
-        for step in range(T + U):
-            is_label = step in label_steps
-            arcs.append((is_label, t, u))
-            t, u = (t, u + 1) if is_label else (t + 1, u)
-        yield arcs
+from mindspore_rnnt.conformance.oracles import paths
 
 
 def path_log_prob(arcs, lp_blank, lp_label):

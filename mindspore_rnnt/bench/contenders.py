@@ -34,7 +34,7 @@ def make(contenders: list[str], problem: Problem, threads: int) -> dict[str, Cal
     for contender in contenders:
         if is_ours(contender):
             inputs = inputs or our_inputs(problem)
-            calls[contender] = _ours(inputs, *contender.split())
+            calls[contender] = caller(our_call(*contender.split()), inputs)
         else:
             calls[contender] = _OTHERS[contender](problem, threads)
     return calls
@@ -84,15 +84,16 @@ def our_call(form: str, mode: str) -> Callable:
     return ms.jit(compiled)
 
 
-def _ours(inputs, form, mode):
+def caller(call: Callable, inputs: tuple) -> Callable[[], object]:
+    """A call with these inputs that waits for its results."""
     import mindspore as ms
 
-    call = our_call(form, mode)
+    on_cpu = ms.get_context("device_target") == "CPU"
 
     def once():
         result = call(*inputs)
         outputs = result if isinstance(result, tuple) else (result,)
-        if any(x.dtype == ms.bfloat16 for x in outputs):  # NumPy cannot read that
+        if not on_cpu or any(x.dtype == ms.bfloat16 for x in outputs):  # NumPy cannot read that
             ms.runtime.synchronize()
         else:  # waits asleep, where synchronize() spins on a core that the kernels could use
             for output in outputs:

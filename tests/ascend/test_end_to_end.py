@@ -8,13 +8,13 @@ from oracles import random_batch, report, rnnt_loss_reference
 
 from aot_build.build_ascend import snake_case
 from aot_build.twin import build_twin, driver, host_driver
+from mindspore_rnnt.conformance.tolerances import TOLERANCES
 from mindspore_rnnt.kernels.signatures import SIGNATURES
 from mindspore_rnnt.native import pack_params
-from mindspore_rnnt.verify.checks import LIMITS
 
 BLANK, V = 1, 37
 FRAMEWORK_WORKSPACE = 16 * 1024 * 1024
-LIMIT = LIMITS["Ascend"]
+LIMIT = TOLERANCES["Ascend"]
 
 
 @pytest.fixture(scope="module")
@@ -80,10 +80,10 @@ def inputs_of(op, values):
 
 
 def check(loss, losses, gradient=None, expected=None):
-    longest = 18 * LIMIT.loss_per_step + LIMIT.loss_absolute
+    longest = 18 * LIMIT.loss_per_step + LIMIT.loss
     assert report("loss", loss, losses) <= longest + LIMIT.loss_relative * losses.max()
     if gradient is not None:
-        assert report("gradient", gradient, expected) <= LIMIT.gradient
+        assert report("gradient", gradient, expected) <= LIMIT.of_gradient(expected, 18, "float32")
 
 
 def test_fused_with_attributes(launch, problem):

@@ -100,3 +100,12 @@ def test_bfloat16_oracle():
     assert np.array_equal(
         to_bfloat16_bits(from_bfloat16_bits(np.arange(0x7F81))), np.arange(0x7F81)
     )
+
+
+def test_a_loss_of_zero_has_no_sign(level):
+    """One class, no label: a single path of probability 1."""
+    lengths = np.array([1, 3], np.int32), np.zeros(2, np.int32)
+    loss, grad = poisoned(2), poisoned((4, 1))
+    inputs = [np.zeros((4, 1), np.float32), np.zeros((2, 0), np.int32), *lengths]
+    run_op("RnntFused", [*inputs, pack_params(blank=0)], [loss, grad])
+    assert (loss == 0).all() and not np.signbit(loss).any() and (grad == 0).all()

@@ -43,7 +43,7 @@ def rows_of(batch):
     )
 
 
-@pytest.mark.parametrize("V", [5, 700, 16001])
+@pytest.mark.parametrize("V", [700, 16001])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("options", [{}, {"clamp": 0.1, "fastemit_lambda": 0.1}], ids=str)
 def test_logits(V, dtype, options):
@@ -57,62 +57,12 @@ def test_logits(V, dtype, options):
     assert report("gradient", grad, weighted) <= tolerance
 
 
-def test_log_probs():
-    batch = random_batch(LENGTHS, 9, seed=1)
-    layout = batch.layout(False)
-    loss, grad = chunked(layout, WEIGHTS, 7, fused_log_softmax=False)
-    expected_loss, expected = rnnt_loss_reference(*layout, fused_log_softmax=False)
-    assert report("loss", loss, expected_loss) <= 1e-5
-    assert report("gradient", grad, expected * WEIGHTS[rows_of(batch)][:, None]) <= 5e-5
-
-
-def test_the_same_bits_as_forward_and_backward():
-    layout = random_batch(LENGTHS, 120, seed=2).layout(False)
-    loss, state, _ = twin.forward(layout)
-    grad, _ = twin.backward(layout, state, WEIGHTS)
-    for chunk in (11, 1000):
-        chunk_loss, chunk_grad = chunked(layout, WEIGHTS, chunk)
-        assert (chunk_loss == loss).all() and (chunk_grad == grad).all()
-
-
-@pytest.mark.parametrize("fused", [True, False], ids=["logits", "log_probs"])
-def test_nan_impossible_and_dropped_samples(fused):
-    batch = random_batch(LENGTHS, 9, seed=3)
-    batch.samples[0][:, 2, batch.labels[0][2]] = -np.inf
-    batch.samples[2][1, 1, batch.labels[2][1]] = np.nan
-    layout = batch.layout(False)
-    expected_loss, expected = rnnt_loss_reference(*layout, fused_log_softmax=fused)
-    loss, grad = chunked(layout, np.ones(4, np.float32), 10, fused_log_softmax=fused)
-    assert report("loss", loss, expected_loss) <= 1e-5
-    assert report("gradient", grad, expected) <= 5e-5
-    dropped = chunked(layout, WEIGHTS, 10, fused_log_softmax=fused)[1]
-    assert np.isfinite(dropped).all() and (dropped[rows_of(batch) == 2] == 0).all()
-
-
-@pytest.mark.parametrize("wrong", [9, -2, 2**31 - 1, -(2**31)])
-def test_a_label_that_is_no_class(wrong):
-    batch = random_batch(LENGTHS, 9, seed=4)
-    layout = batch.layout(False)
-    labels = twin.row_labels_of(*layout[1:])
-    labels[rows_of(batch) == 2] = np.where(
-        labels[rows_of(batch) == 2] == labels[rows_of(batch) == 2][1], wrong, 3
-    )
-    loss, grad = chunked(layout, np.ones(4, np.float32), 12, labels=labels)
-    assert np.isnan(loss).tolist() == [False, False, True, False]
-    assert np.isfinite(grad[rows_of(batch) != 2]).all()
-
-
 def test_lengths_that_do_not_add_up():
     logits, targets, T, U = random_batch(LENGTHS, 9).layout(False)
     labels = twin.row_labels_of(targets, T, U)
     T = T + np.array([0, 0, 1, 0], np.int32)
     loss, grad = chunked((logits, targets, T, U), np.ones(4, np.float32), 12, labels=labels)
     assert np.isnan(loss).all() and (grad == 0).all()
-
-
-def test_a_blank_that_is_no_class():
-    loss, _ = chunked(random_batch(LENGTHS, 9).layout(False), np.ones(4, np.float32), 12, blank=99)
-    assert np.isnan(loss).all()
 
 
 def one_core(batch, dtype="float32"):

@@ -50,21 +50,6 @@ def test_any_legal_schedule_of_several_strips(seed):
     assert same(expected, twin.fused(layout, cores=4, twin=late))
 
 
-def test_a_sample_alone_and_in_a_batch():
-    batch = random_batch(LENGTHS, 33, seed=7)
-    loss, grad, _ = twin.fused(batch.layout(False), cores=40)
-    start = 0
-    for b, sample in enumerate(batch.samples):
-        alone_loss, alone_grad, _ = twin.fused(batch.alone(b).layout(False), cores=3)
-        padded_loss, padded_grad, _ = twin.fused(batch.alone(b).layout(True, 2, 3), cores=3)
-        end = start + len(alone_grad)
-        T, U1, _ = sample.shape
-        assert loss[b] == alone_loss[0] == padded_loss[0]
-        assert (grad[start:end] == alone_grad).all()
-        assert (padded_grad[0, :T, :U1] == alone_grad.reshape(sample.shape)).all()
-        start = end
-
-
 def test_compiler_synchronisation_on_or_off():
     layout = random_batch(LENGTHS, 33).layout(False)
     assert same(twin.fused(layout), twin.fused(layout, twin={"auto_sync": 1}))

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The AscendC kernel on its host twin, as a backend of the conformance statements."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from mindspore_rnnt.conformance.backend import OperatorBackend, output_shapes
+from mindspore_rnnt.kernels.signatures import SIGNATURES
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import kernel_on_twin as twin
+
+PHASES = {
+    "RnntFused": twin.ROW_STATS | twin.LATTICE | twin.ROW_GRAD,
+    "RnntScaleGrad": twin.ROW_GRAD,
+    "RnntForward": twin.ROW_STATS | twin.LATTICE,
+    "RnntBackward": twin.ROW_GRAD,
+    "RnntRowStats": twin.ROW_STATS,
+    "RnntLattice": twin.LATTICE,
+    "RnntRowGrad": twin.ROW_GRAD,
+}
+
+
+# By name of the backend: options of the twin, see aot_build/twin/model/rules.h. The
+# statements run under each of them, so each is one way in which the hardware may behave.
+TWIN_SETTINGS = {
+    "twin": {},
+    "twin-nan_max=1": {"nan_max": 1, "ln_zero": 1, "flush": 1, "saturate": 1, "reduce_order": 1},
+    "twin-nan_max=2": {"nan_max": 2, "ln_zero": 1, "flush": 0, "saturate": 1, "deferred": 1},
+    "twin-ulp_noise=2": {"nan_max": 0, "flush": 1, "ulp_noise": 2},
+}
+
+
+class Twin(OperatorBackend):
+    """`settings` are a value of TWIN_SETTINGS, and strip_lanes if it is not 1024."""
+
+    worker_counts = (1, 2, 7, 40, 48)
+
+    def __init__(self, **settings):
+        self.settings = settings
+        self.device = "Ascend" if settings.get("ulp_noise") else "twin"
+        self.cores = 7
+        self.name = ", ".join(["twin", *(f"{key}={value}" for key, value in settings.items())])
+
+    def launch(self, op, inputs):
+        signature = SIGNATURES[op]
+        named = {operand.name: array for operand, array in zip(signature.inputs, inputs)}
+        rows, batch = inputs[0], named.get("target_lengths", ())
+        dtype = "bfloat16" if rows.dtype == np.uint16 else str(rows.dtype)
+        if op == "RnntLattice":
+            tiling = twin.Tiling(len(rows), len(batch), 0, 0, 0, twin.NO_TARGETS)
+        else:
+            tiling = twin.tiling_of(rows, named.get("targets"), len(batch))
+        dtypes = [twin.storage(dtype) if o.dtype == "rows" else o.dtype for o in signature.outputs]
+        names = [operand.name for operand in signature.outputs]
+        outputs = dict(zip(names, zip(output_shapes(op, inputs), dtypes)))
+        entry = "rnnt_" + "".join(f"_{c.lower()}" if c.isupper() else c for c in op[4:])[1:]
+        result = twin.launch(
+            entry, dtype, named, outputs, tiling, PHASES[op], self.cores, **self.settings
+        )
+        return [result.outputs[name] for name in names]
+
+    @contextmanager
+    def workers(self, count):
+        before, self.cores = self.cores, count
+        try:
+            yield
+        finally:
+            self.cores = before
