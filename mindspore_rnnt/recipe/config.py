@@ -27,6 +27,7 @@ class DataConfig:
     extra: str = ""  # a corpus to train beside the synthetic speech: manifest or folder
     grammar: str = "inspection.yaml"  # of speech and work orders; empty: a corpus without orders
     vocabulary: str = ""  # one character a line; empty: of the grammar or the training text
+    fold_case: bool = False  # make the letters of transcripts small
     strict: bool = False  # bad files are an error instead of a warning
     min_seconds: float = 0.3
     max_seconds: float = 15.0

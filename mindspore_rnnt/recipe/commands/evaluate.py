@@ -43,7 +43,7 @@ def run(
     """
     folder = Path(folder)
     recogniser, config, vocabulary, cmvn = load_run(folder, config, weights)
-    heldout = dataset.load_heldout(config, vocabulary)
+    heldout = dataset.load_heldout(config)
     grammar = load_grammar(config.data.grammar) if config.data.grammar else None
     parser = TicketParser(grammar) if grammar else None
     drawn, trials = longest(heldout, config.evaluate.pictures), Trials(config)

@@ -17,6 +17,7 @@ import numpy as np
 import soundfile
 from scipy.signal import resample_poly
 
+from ..data.corpus import to_mono
 from ..data.features import FeatureStream, LogMel
 from ..data.grammar import load_grammar
 from ..decoding import exported
@@ -101,7 +102,7 @@ def read_any(path: str | Path, sample_rate: int) -> np.ndarray:
     except (soundfile.SoundFileError, OSError) as error:
         raise ValueError(f"cannot read audio from {str(path)!r}: {error}") from error
     ratio = Fraction(sample_rate, rate)
-    mono = audio.mean(axis=1)
+    mono = to_mono(audio, path)
     if ratio != 1:
         mono = resample_poly(mono, ratio.numerator, ratio.denominator)
     return mono.astype(np.float32)

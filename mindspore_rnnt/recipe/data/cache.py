@@ -71,6 +71,6 @@ class FeatureCache:
             state = os.stat(utterance.path)
             digest.update(
                 f"{Path(utterance.path).resolve()} {state.st_size} {state.st_mtime_ns} "
-                f"{utterance.key}".encode()
+                f"{utterance.key} {utterance.start} {utterance.samples}".encode()
             )
         return folder / f"{digest.hexdigest()}.npy"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Utterances of a corpus: a JSON-lines manifest, wav.scp + text, or AISHELL's folders as they come.
+"""Utterances of a corpus, in any of the forms of `entries`.
 
 Every file is looked at before training starts. What cannot be used is skipped with one warning
 that counts and names it, or is an error with `data.strict: true`.
@@ -18,15 +18,19 @@ import numpy as np
 import soundfile
 
 from ..config import Config
+from .buckets import SUBSAMPLING
+from .entries import Entry, read_entries
 from .text import Vocabulary, normalise
 
 NAMED = 5  # bad files that a warning names, of each kind
-UNREADABLE = (soundfile.SoundFileError, OSError, ValueError)  # what `read_audio` may raise
+# What `read_audio` may raise; a TypeError comes for files without a header (.raw).
+UNREADABLE = (soundfile.SoundFileError, OSError, ValueError, TypeError)
+CANCELLED = 1e-4  # of the channels' power is left in their mean when they are of opposite phase
 
 
 @dataclass(frozen=True, eq=False)
 class Utterance:
-    """Audio in memory (`pcm`, int16) or in a file, with what is said."""
+    """Audio in memory (`pcm`, int16) or a piece of a file, with what is said."""
 
     key: str
     text: str
@@ -35,23 +39,16 @@ class Utterance:
     voice: str = ""
     path: str = ""
     pcm: np.ndarray | None = None
+    start: int = 0  # sample of the file
 
     def audio(self) -> np.ndarray:
-        """float32 in [-1, 1]."""
+        """float32 in [-1, 1]; a ValueError for a recording of speech that is all zeros."""
         if self.pcm is not None:
             return self.pcm.astype(np.float32) / 32768
-        return read_audio(self.path, self.sample_rate)
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A line of a corpus, not yet looked at; `problem` when the line itself is bad."""
-
-    key: str
-    path: str = ""
-    text: str = ""
-    voice: str = ""
-    problem: str = ""
+        audio = read_audio(self.path, self.sample_rate, self.start, self.samples)
+        if self.text and not audio.any():
+            raise ValueError(f"{self.path} is silent: all samples are 0")
+        return audio
 
 
 class BadFiles(list):
@@ -77,13 +74,22 @@ class BadFiles(list):
 
 
 def load_corpus(
-    source: str | Path, config: Config, vocabulary: Vocabulary | None = None
+    source: str | Path,
+    config: Config,
+    vocabulary: Vocabulary | None = None,
+    is_test: bool = False,
 ) -> list[Utterance]:
-    """The usable utterances of a corpus; with a vocabulary, only texts that it can spell."""
+    """The usable utterances of a corpus; with a vocabulary, only texts that it can spell.
+
+    In a test set all count that can be heard: nothing is left out for being long or hard to spell.
+    """
+    longest = float("inf") if is_test else config.data.max_seconds
+    if is_test:
+        vocabulary = None
     entries = read_entries(source)
     bad, good = BadFiles(), []
     for entry in entries:
-        utterance = _inspect(entry, config, vocabulary, bad)
+        utterance = _inspect(entry, config, vocabulary, longest, bad)
         if utterance is not None:
             good.append(utterance)
     bad.report(str(source), len(entries), config.data.strict)
@@ -92,45 +98,42 @@ def load_corpus(
     return good
 
 
-def read_entries(source: str | Path) -> list[Entry]:
-    """The lines of a corpus in whichever of the three forms it has."""
-    source = Path(source)
-    if source.is_file():
-        return _manifest(source)
-    if (source / "wav.scp").is_file():
-        return _kaldi(source)
-    if source.is_dir():
-        return _aishell(source)
-    raise FileNotFoundError(f"no corpus at {str(source)!r}: neither a manifest nor a folder")
-
-
-def read_audio(path: str | Path, sample_rate: int) -> np.ndarray:
-    """A whole file as float32 in [-1, 1], channels averaged.
+def read_audio(
+    path: str | Path, sample_rate: int, start: int = 0, samples: int | None = None
+) -> np.ndarray:
+    """A file or a piece of it as float32 in [-1, 1], channels averaged.
 
     A ValueError for another rate, and for samples that are not finite: one NaN in a float file
     would spread over the mean and variance of all.
     """
-    audio, rate = soundfile.read(str(path), dtype="float32", always_2d=True)
+    audio, rate = soundfile.read(
+        str(path), -1 if samples is None else samples, start, dtype="float32", always_2d=True
+    )
     if rate != sample_rate:
         raise ValueError(f"{path} has {rate} Hz, but {sample_rate} Hz is expected")
     if not np.isfinite(audio).all():
         raise ValueError(f"{path} has samples that are not finite")
-    return audio.mean(axis=1) if audio.shape[1] > 1 else audio[:, 0]
+    return to_mono(audio, path)
 
 
-def wav_files(folder: str | Path) -> list[Path]:
-    """Every wav file in a folder and those below, sorted."""
-    return sorted(
-        path for path in Path(folder).rglob("*") if path.suffix.lower() == ".wav" and path.is_file()
-    )
+def to_mono(audio: np.ndarray, path: str | Path) -> np.ndarray:
+    """The mean of the channels of (n, channels); a ValueError where they cancel each other."""
+    mono = audio.mean(axis=1) if audio.shape[1] > 1 else audio[:, 0]
+    if np.square(mono).mean() < CANCELLED * np.square(audio).mean():
+        raise ValueError(f"the channels of {path} cancel each other: keep one of them")
+    return mono
 
 
 def write_manifest(utterances: Iterable[Utterance], folder: str | Path, name: str) -> Path:
     """Write wav files and `<name>.jsonl` that names them: the form `load_corpus` reads."""
     folder = Path(folder)
     (folder / name).mkdir(parents=True, exist_ok=True)
-    lines = []
+    lines: list[str] = []
+    known: set[str] = set()
     for item in utterances:
+        if item.key in known:
+            raise ValueError(f"two utterances have the key {item.key!r}")
+        known.add(item.key)
         wav = Path(name) / f"{item.key}.wav"
         audio = item.pcm if item.pcm is not None else item.audio()
         soundfile.write(str(folder / wav), audio, item.sample_rate, subtype="PCM_16")
@@ -142,10 +145,10 @@ def write_manifest(utterances: Iterable[Utterance], folder: str | Path, name: st
 
 
 def _inspect(
-    entry: Entry, config: Config, vocabulary: Vocabulary | None, bad: BadFiles
+    entry: Entry, config: Config, vocabulary: Vocabulary | None, longest: float, bad: BadFiles
 ) -> Utterance | None:
     """The utterance of an entry, or None and a record of what is wrong with it."""
-    text = normalise(entry.text)
+    text = normalise(entry.text, config.data.fold_case)
     path = Path(entry.path)
     rate = config.features.sample_rate
     if entry.problem:
@@ -160,71 +163,20 @@ def _inspect(
         return bad.add("empty file", entry.key, str(path))
     try:
         info = soundfile.info(str(path))
-    except (soundfile.SoundFileError, OSError):
+    except UNREADABLE:
         return bad.add("unreadable file", entry.key, str(path))
     if info.frames == 0:
         return bad.add("empty file", entry.key, str(path))
     if info.samplerate != rate:
         return bad.add(f"sample rate other than {rate} Hz", entry.key, f"{info.samplerate} Hz")
-    if not config.data.min_seconds <= info.frames / rate <= config.data.max_seconds:
-        return bad.add("too short or too long", entry.key, f"{info.frames / rate:.2f} s")
-    return Utterance(entry.key, text, info.frames, rate, entry.voice, str(path))
-
-
-def _manifest(path: Path) -> list[Entry]:
-    entries = []
-    for number, line in enumerate(path.read_text(encoding="utf-8-sig").splitlines(), start=1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-            wav, text = row["wav"], row.get("text", row.get("txt", ""))
-            key = str(row.get("key", Path(wav).stem))
-            if not isinstance(text, str):
-                entries.append(Entry(key, problem="transcript that is not a string"))
-                continue
-            voice = str(row.get("voice") or row.get("speaker") or "")
-            entries.append(Entry(key, str(path.parent / wav), text, voice))
-        except (json.JSONDecodeError, KeyError, TypeError, AttributeError):
-            entries.append(Entry(f"line {number}", problem="line that is not {wav, text}"))
-    return entries
-
-
-def _kaldi(folder: Path) -> list[Entry]:
-    """wav.scp and text, with utt2spk if there is one."""
-    texts = _keyed(folder / "text")
-    voices = _keyed(folder / "utt2spk") if (folder / "utt2spk").is_file() else {}
-    entries = []
-    for key, path in _keyed(folder / "wav.scp").items():
-        if path.rstrip().endswith("|"):
-            entries.append(Entry(key, problem="command in wav.scp, not a file"))
-        elif key not in texts:
-            entries.append(Entry(key, problem="no transcript"))
-        else:
-            entries.append(Entry(key, str(folder / path), texts[key], voices.get(key, "")))
-    return entries
-
-
-def _aishell(folder: Path) -> list[Entry]:
-    """`.../data_aishell/wav/train` with `.../data_aishell/transcript/*.txt`; a folder a speaker."""
-    transcripts = sorted((folder.parent.parent / "transcript").glob("*.txt"))
-    if not transcripts:
-        raise FileNotFoundError(
-            f"{folder} has no wav.scp, and {folder.parent.parent}/transcript has no *.txt"
-        )
-    texts = {key: text for path in transcripts for key, text in _keyed(path).items()}
-    return [
-        Entry(path.stem, str(path), texts[path.stem], path.parent.name)
-        if path.stem in texts
-        else Entry(path.stem, problem="no transcript")
-        for path in wav_files(folder)
-    ]
-
-
-def _keyed(path: Path) -> dict[str, str]:
-    """`key value ...` lines."""
-    if not path.is_file():
-        raise FileNotFoundError(f"the corpus lacks {path}")
-    lines = path.read_text(encoding="utf-8-sig").splitlines()
-    pairs = (line.split(maxsplit=1) for line in lines if line.strip())
-    return {pair[0]: pair[1] if len(pair) > 1 else "" for pair in pairs}
+    start = round(entry.start * rate)
+    samples = info.frames - start if entry.seconds is None else round(entry.seconds * rate)
+    if not 0 <= start < start + samples <= info.frames + rate // 100:  # ends are rounded
+        return bad.add("segment beyond its file", entry.key, f"{entry.start} s")
+    samples = min(samples, info.frames - start)
+    if not config.data.min_seconds <= samples / rate <= longest:
+        return bad.add("too short or too long", entry.key, f"{samples / rate:.2f} s")
+    frames = samples / rate / (SUBSAMPLING * config.features.hop_ms / 1000)
+    if len(text) > frames * config.decode.max_symbols:
+        return bad.add("more text than its audio holds", entry.key, f"{len(text)} characters")
+    return Utterance(entry.key, text, samples, rate, entry.voice, str(path), start=start)

@@ -52,23 +52,26 @@ def load(config: Config) -> tuple[list[Utterance], list[Utterance], Vocabulary]:
         others = speak_others(config, "train", data.train_others)
         extra = load_any(data.extra, config, vocabulary) if data.extra else []
         train = [*speak_train(config), *extra, *others, *silences(config)]
-        return train, load_heldout(config, vocabulary), vocabulary
+        return train, load_heldout(config), vocabulary
     train = load_any(data.train, config, vocabulary)
     vocabulary = vocabulary or Vocabulary.of_texts(item.text for item in train)
-    return [*train, *silences(config)], load_heldout(config, vocabulary), vocabulary
+    return [*train, *silences(config)], load_heldout(config), vocabulary
 
 
-def load_heldout(config: Config, vocabulary: Vocabulary) -> list[Utterance]:
+def load_heldout(config: Config) -> list[Utterance]:
     """The held-out utterances alone."""
     if config.data.heldout:
-        return load_any(config.data.heldout, config, vocabulary)
+        return load_any(config.data.heldout, config, None, is_test=True)
     return speak_heldout(config)
 
 
-def load_any(source: str, config: Config, vocabulary: Vocabulary | None) -> list[Utterance]:
+def load_any(
+    source: str, config: Config, vocabulary: Vocabulary | None, is_test: bool = False
+) -> list[Utterance]:
     """A corpus of recordings or a packed one."""
-    load_it = shards.load if shards.is_packed(source) else load_corpus
-    return load_it(source, config, vocabulary)
+    if shards.is_packed(source):
+        return shards.load(source, config, vocabulary)
+    return load_corpus(source, config, vocabulary, is_test)
 
 
 def spread(utterances: Sequence[Utterance], count: int) -> Sequence[Utterance]:

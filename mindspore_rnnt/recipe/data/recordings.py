@@ -12,7 +12,8 @@ import numpy as np
 import soundfile
 from scipy.signal import resample_poly
 
-from .corpus import UNREADABLE, BadFiles, wav_files
+from .corpus import UNREADABLE, BadFiles
+from .entries import wav_files
 
 BLOCK = 1 << 20  # frames that are looked at together
 

@@ -11,6 +11,8 @@ import numpy as np
 
 BLANK = 0
 BLANK_NAME = "<blank>"
+# Zero width space, word joiner and byte order mark: no character to learn.
+INVISIBLE = dict.fromkeys((0x200B, 0x2060, 0xFEFF))
 
 
 class Vocabulary:
@@ -33,8 +35,7 @@ class Vocabulary:
     @classmethod
     def load(cls, path: str | Path) -> Vocabulary:
         """One character a line; a first line `<blank>` is what `save` writes."""
-        lines = Path(path).read_text(encoding="utf-8").split("\n")
-        return cls(line for line in lines if line and line != BLANK_NAME)
+        return cls(line for line in read_lines(path) if line and line != BLANK_NAME)
 
     def save(self, path: str | Path) -> None:
         text = "\n".join([BLANK_NAME, *self.characters]) + "\n"
@@ -59,8 +60,28 @@ class Vocabulary:
         return "".join(self.characters[item - 1] for item in ids if item != BLANK)
 
 
-def normalise(text: str) -> str:
-    """Unicode NFKC, no outer space; no space at all in Chinese, where corpora split words by it."""
-    text = unicodedata.normalize("NFKC", text).strip()
+def read_lines(path: str | Path) -> list[str]:
+    """The lines of a UTF-8 file, with or without a byte order mark.
+
+    Only \\n and \\r\\n end a line: str.splitlines would cut a transcript at U+2028 or U+0085.
+    """
+    try:
+        text = Path(path).read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{path} is not UTF-8 text ({error.reason} at byte {error.start}): decompress it, or "
+            "convert it, as by `iconv -f GB18030 -t UTF-8`"
+        ) from error
+    return text.replace("\r\n", "\n").split("\n")
+
+
+def normalise(text: str, fold_case: bool = False) -> str:
+    """Unicode NFKC, nothing invisible, single spaces; none in Chinese, where corpora split words.
+
+    `fold_case` makes letters small, for scripts that have both.
+    """
+    text = unicodedata.normalize("NFKC", text).translate(INVISIBLE)
+    text = "".join(" " if unicodedata.category(item) == "Cc" else item for item in text)
+    text = text.lower() if fold_case else text
     has_chinese = any("\u4e00" <= item <= "\u9fff" for item in text)
     return "".join(text.split()) if has_chinese else " ".join(text.split())

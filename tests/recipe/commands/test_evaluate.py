@@ -143,7 +143,7 @@ def test_without_a_grammar_there_are_no_slots(answers):
 
 
 def test_recordings_have_slots_where_they_are_commands(answers, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(evaluate.dataset, "load_heldout", lambda config, vocabulary: answers)
+    monkeypatch.setattr(evaluate.dataset, "load_heldout", lambda config: answers)
     recorded = config.load(None, [*OVERRIDES, "data.train=a", "data.heldout=b"])
     assert all("slots" in row for row in evaluate.run(tmp_path, recorded))
     shown = capsys.readouterr().out

@@ -10,6 +10,7 @@ import soundfile
 
 from mindspore_rnnt.recipe import config
 from mindspore_rnnt.recipe.data.corpus import Utterance, load_corpus, read_audio, write_manifest
+from mindspore_rnnt.recipe.data.entries import wav_files
 from mindspore_rnnt.recipe.data.text import Vocabulary
 
 
@@ -142,3 +143,127 @@ def test_samples_that_are_not_finite_are_refused(tmp_path):
     soundfile.write(tmp_path / "a.wav", audio, 16000, subtype="FLOAT")
     with pytest.raises(ValueError, match=r"a.wav has samples that are not finite"):
         read_audio(tmp_path / "a.wav", 16000)
+
+
+def _corpus(folder, text, **files):
+    """A Kaldi folder with a recording of three seconds, `long`."""
+    _wav(folder / "long.wav", 3.0)
+    for name, lines in {"wav.scp": "long long.wav\n", "text": text, **files}.items():
+        (folder / name).write_bytes(lines.encode() if isinstance(lines, str) else lines)
+    return folder
+
+
+@pytest.mark.parametrize("cut", ["\u2028", "\u0085", "\x0b", "\x0c", "\x1c"])
+def test_only_line_feeds_end_a_line(tmp_path, cut):
+    folder = _corpus(tmp_path, f"long 关闭阀门{cut}不要启动油泵\r\n")
+    (found,) = load_corpus(folder, config.load())
+    assert found.text == "关闭阀门不要启动油泵"
+    row = json.dumps({"wav": "long.wav", "text": f"a{cut}b"}, ensure_ascii=False)
+    (tmp_path / "c.jsonl").write_text(row, encoding="utf-8")
+    (found,) = load_corpus(tmp_path / "c.jsonl", config.load())
+    assert found.text == "a b"
+
+
+def test_ids_that_are_not_clear_take_no_text(tmp_path):
+    scp = "a long.wav \nb long.wav\nb other.wav\nc long.wav\n"
+    text = "a 记录\nb 上报\nc 复核\nc 二号\nd 三号\n"
+    folder = _corpus(tmp_path, text, **{"wav.scp": scp, "utt2spk": "a bob \n"})
+    with pytest.warns(UserWarning) as caught:
+        (found,) = load_corpus(folder, config.load())
+    assert (found.key, found.text, found.voice) == ("a", "记录", "bob")
+    message = str(caught[0].message)
+    assert "id on two lines: 2: b, c" in message and "text without audio: 1: d" in message
+
+
+def test_one_name_under_two_speakers_takes_no_text(tmp_path):
+    root = tmp_path / "data_aishell"
+    for name in ("S1/x", "S2/x", "S2/y"):
+        _wav(root / "wav" / "train" / f"{name}.wav")
+    (root / "transcript").mkdir()
+    (root / "transcript" / "a.txt").write_text("x 记录\ny 上报\n", encoding="utf-8")
+    with pytest.warns(UserWarning, match="one name for two files: 2: x, x"):
+        (found,) = load_corpus(root / "wav" / "train", config.load())
+    assert (found.key, found.text) == ("y", "上报")
+
+
+def test_segments_are_pieces_of_recordings(tmp_path):
+    segments = "u1 long 0.5 1.5\nu2 long 1.25 3.0\nu3 long 2.5 9\nu4 none 0 1\nu5 long 1\n"
+    text = "u1 记录\nu2 上报\nu3 复核\nu4 一\nu5 二\nlong 三\n"
+    folder = _corpus(tmp_path, text, segments=segments)
+    with pytest.warns(UserWarning) as caught:
+        found = load_corpus(folder, config.load())
+    message = str(caught[0].message)
+    whole = read_audio(tmp_path / "long.wav", 16000)
+    assert [(item.key, item.text, item.samples) for item in found] == [
+        ("u1", "记录", 16000),
+        ("u2", "上报", 28000),
+    ]
+    assert np.array_equal(found[0].audio(), whole[8000:24000])
+    assert np.array_equal(found[1].audio(), whole[20000:48000])
+    for part in ("beyond its file: 1: u3", "no recording: 1: u4", "begin, end: 1: u5"):
+        assert part in message
+    assert "text without audio: 1: long" in message
+
+
+def test_nemos_manifest(tmp_path):
+    _wav(tmp_path / "a.wav", 3.0)
+    row = {"audio_filepath": "a.wav", "text": "记录", "offset": 1.0, "duration": 0.5}
+    (tmp_path / "c.jsonl").write_text(json.dumps(row))
+    (found,) = load_corpus(tmp_path / "c.jsonl", config.load())
+    assert (found.start, found.samples) == (16000, 8000)
+
+
+def test_a_test_set_counts_what_training_leaves_out(tmp_path):
+    _wav(tmp_path / "long.wav", 16.0), _wav(tmp_path / "a.wav")
+    rows = [{"wav": "long.wav", "text": "记录"}, {"wav": "a.wav", "text": "记X录"}]
+    path = tmp_path / "c.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = load_corpus(path, config.load(), Vocabulary("记录"), is_test=True)
+    assert [item.text for item in found] == ["记录", "记X录"]
+
+
+def test_linked_folders_are_walked_once(tmp_path):
+    _wav(tmp_path / "elsewhere" / "a.wav")
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus" / "speaker").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere" / "back").symlink_to(tmp_path / "corpus")
+    assert [path.name for path in wav_files(tmp_path / "corpus")] == ["a.wav"]
+
+
+def test_audio_that_says_nothing_is_named(tmp_path):
+    tone = 0.1 * np.sin(np.arange(16000) / 5)
+    soundfile.write(tmp_path / "opposite.wav", np.stack([tone, -tone], axis=1), 16000)
+    with pytest.raises(ValueError, match=r"channels of .*opposite.wav cancel each other"):
+        read_audio(tmp_path / "opposite.wav", 16000)
+    soundfile.write(tmp_path / "zeros.wav", np.zeros(16000), 16000)
+    with pytest.raises(ValueError, match=r"zeros.wav is silent"):
+        Utterance("z", "记录", 16000, 16000, path=str(tmp_path / "zeros.wav")).audio()
+    assert not Utterance("z", "", 16000, 16000, path=str(tmp_path / "zeros.wav")).audio().any()
+
+
+def test_what_cannot_be_trained_is_named(tmp_path):
+    _wav(tmp_path / "a.wav")
+    (tmp_path / "b.raw").write_bytes(bytes(32000))
+    rows = [{"wav": "a.wav", "text": "记" * 76}, {"wav": "b.raw", "text": "记"}]
+    path = tmp_path / "c.jsonl"
+    path.write_text("\n".join(map(json.dumps, [*rows, {"wav": "a.wav", "text": "记" * 75}])))
+    with pytest.warns(UserWarning) as caught:
+        (found,) = load_corpus(path, config.load())  # 25 frames a second, 3 labels a frame
+    assert len(found.text) == 75
+    assert "more text than its audio holds: 1: a (76 characters)" in str(caught[0].message)
+    assert "unreadable file: 1: b" in str(caught[0].message)
+
+
+@pytest.mark.parametrize("encoding", ["gb18030", "utf-16"])
+def test_another_encoding_names_the_file(tmp_path, encoding):
+    folder = _corpus(tmp_path, "long 记录\n".encode(encoding))
+    with pytest.raises(ValueError, match=r"text is not UTF-8 text .*`iconv"):
+        load_corpus(folder, config.load())
+
+
+def test_two_utterances_of_one_key_are_not_written(tmp_path):
+    same = [Utterance("u", "记", 16000, 16000, pcm=np.ones(16000, np.int16))] * 2
+    with pytest.raises(ValueError, match="two utterances have the key 'u'"):
+        write_manifest(same, tmp_path, "train")

@@ -32,3 +32,17 @@ def test_vocabulary_keeps_a_space(tmp_path):
 def test_normalise():
     assert normalise(" 而 对 楼市 １２\n") == "而对楼市12"
     assert normalise(" to   be ") == "to be"
+
+
+def test_what_cannot_be_seen_is_no_character():
+    assert normalise("a\u200bb\ufeff") == "ab"
+    assert normalise("a\x00b\u2028 c") == "a b c"
+    assert normalise("Ärger ABC", fold_case=True) == "ärger abc"
+
+
+def test_a_vocabulary_may_begin_with_a_byte_order_mark(tmp_path):
+    (tmp_path / "v.txt").write_bytes("\ufeff记\r\n录\n".encode())
+    assert Vocabulary.load(tmp_path / "v.txt").characters == ["记", "录"]
+    (tmp_path / "v.txt").write_bytes("记".encode("gb18030"))
+    with pytest.raises(ValueError, match=r"v.txt is not UTF-8 text"):
+        Vocabulary.load(tmp_path / "v.txt")
