@@ -62,7 +62,7 @@ levels:
 
 smoke:
 	$(call install,$(TEST_ENV),test)
-	mkdir -p $(RUNS) && cd $(RUNS) && $(TEST_ENV)/bin/python -m mindspore_rnnt.recipe train --config smoke.yaml --output $(RUNS)/smoke
+	mkdir -p $(RUNS) && cd $(RUNS) && $(TEST_ENV)/bin/python -m mindspore_rnnt.recipe train --overwrite --config smoke.yaml --output $(RUNS)/smoke
 
 lint: style types tidy
 
@@ -108,7 +108,7 @@ docs:
 
 evaluate:
 	$(call install,$(DEMO_ENV),demo)
-	mkdir -p $(RUNS) && cd $(RUNS) && $(DEMO_ENV)/bin/python -m mindspore_rnnt.recipe evaluate --full --config tiny.yaml --output $(RUNS)/evaluate
+	mkdir -p $(RUNS) && cd $(RUNS) && $(DEMO_ENV)/bin/python -m mindspore_rnnt.recipe evaluate --full --config tiny.yaml --set evaluate.noise_hours=2 --output $(RUNS)/evaluate
 
 # Random calls of the kernel under sanitizers, half of the time each: make fuzz SECONDS=600
 SECONDS ?= 30

@@ -31,6 +31,7 @@ def _demo(options: argparse.Namespace) -> int:
     from .training import loop
 
     config = _config(options)
+    config.train.overwrite = True  # a demo can be seen again
     loop.run(config)
     evaluate.run(config.train.output)
     return 0
@@ -114,8 +115,9 @@ def _config(options: argparse.Namespace) -> configuration.Config:
     config = configuration.load(options.config or "tiny.yaml", [*ours, *options.set])
     if options.output:
         config.train.output = options.output
-    if getattr(options, "resume", False):
-        config.train.resume = True
+    for name in ("resume", "overwrite"):
+        if getattr(options, name, False):
+            setattr(config.train, name, True)
     return config
 
 
@@ -135,6 +137,7 @@ def _parser() -> argparse.ArgumentParser:
     train = command("train", _train, "train a model")
     _add_settings(train, results)
     train.add_argument("--resume", action="store_true", help="go on from the newest checkpoint")
+    train.add_argument("--overwrite", action="store_true", help="replace an earlier run")
     evaluate = command("evaluate", _evaluate, "error rates in noise and by voice")
     _add_settings(evaluate, results)
     _add_model(evaluate, f"folder of a run, whose settings count; else --output, else {DEMO}")

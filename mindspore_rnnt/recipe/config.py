@@ -137,6 +137,8 @@ class TrainConfig:
     jit: bool = True
     device: str = ""  # CPU | Ascend; empty: whatever MindSpore has
     resume: bool = False
+    start_from: str = ""  # folder of a run whose model is trained on; empty: random weights
+    overwrite: bool = False  # an earlier run in train.output is lost
     save_every: int = 0  # steps; 0: each epoch
     keep_last: int = 3
     average: int = 1  # evaluate the mean of the last so many checkpoints

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import mindspore as ms
 from mindspore import Parameter, Tensor
+from mindspore.nn import Cell
 
 from .. import config as configuration
 from ..config import Config
@@ -62,15 +63,34 @@ def load_run(
     the one with the lowest held-out CER ("best").
     """
     folder = Path(folder)
-    path = folder / WEIGHTS[weights]
-    if not path.is_file():
-        raise FileNotFoundError(f"{folder} holds no trained model: {path} is missing")
+    weights_file(folder, weights)
     config = config or load_config(folder)
     vocabulary = Vocabulary.load(folder / "vocabulary.txt")
     model = transducer.build_deployed(config, len(vocabulary))
+    load_weights(model, folder, vocabulary, weights)
+    return Recogniser(model), config, vocabulary, Cmvn.load(folder / "cmvn.npy")
+
+
+def load_weights(
+    model: Cell, folder: str | Path, vocabulary: Vocabulary, weights: str = "mean"
+) -> None:
+    """Give a model the weights of a run's folder, which must be of the same kind."""
+    path = weights_file(folder, weights)
+    if Vocabulary.load(Path(folder, "vocabulary.txt")).characters != vocabulary.characters:
+        raise ValueError(
+            f"the model in {str(folder)!r} has another vocabulary; give its vocabulary.txt as "
+            "data.vocabulary"
+        )
     parameters = {item.name: item for item in model.get_parameters()}
     assign(parameters, ms.load_checkpoint(str(path)), path)
-    return Recogniser(model), config, vocabulary, Cmvn.load(folder / "cmvn.npy")
+
+
+def weights_file(folder: str | Path, weights: str) -> Path:
+    """The file with these weights."""
+    path = Path(folder, WEIGHTS[weights])
+    if not path.is_file():
+        raise FileNotFoundError(f"{folder} holds no trained model: {path} is missing")
+    return path
 
 
 def assign(parameters: dict[str, Parameter], values: dict[str, Parameter], path: Path) -> None:

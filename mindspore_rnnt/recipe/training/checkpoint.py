@@ -10,9 +10,11 @@ saved, because none carries over: everything random follows from (seed, epoch, s
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shutil
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -51,21 +53,29 @@ class Checkpoints:
         path = self._folder / f"step-{position.update:07d}.ckpt"
         values = [{"name": name, "data": item} for name, item in self._parameters.items()]
         extra = {POSITION: json.dumps(asdict(position))}
-        _write(path, lambda name: ms.save_checkpoint(values, name, append_dict=extra))
+        _write(
+            path, lambda name: ms.save_checkpoint(values, name, append_dict=extra, crc_check=True)
+        )
         if is_best:
             _write(self._folder / "best.ckpt", lambda name: shutil.copyfile(path, name))
         for old in self.saved()[: -self._keep]:
             old.unlink()
 
     def restore(self) -> Position | None:
-        """Load the newest checkpoint into the parameters, if there is one."""
+        """Load the newest sound checkpoint into the parameters, if there is any checkpoint.
+
+        Those that are damaged are named by a warning; without a sound one it is an error.
+        """
         saved = self.saved()
-        if not saved:
-            return None
-        values = ms.load_checkpoint(str(saved[-1]))
-        position = Position(**json.loads(values.pop(POSITION)))
-        assign(self._parameters, values, saved[-1])
-        return position
+        for path in reversed(saved):
+            values = _read(path)
+            if values is not None:
+                position = Position(**json.loads(values.pop(POSITION)))
+                assign(self._parameters, values, path)
+                return position
+        if saved:
+            raise ValueError(f"all {len(saved)} checkpoints in {self._folder} are damaged")
+        return None
 
     def clear(self) -> None:
         """Forget an earlier run in the same folder, the weights to use among them."""
@@ -75,7 +85,8 @@ class Checkpoints:
 
     def average(self, count: int, names: Iterable[str], path: Path) -> None:
         """Write the mean of the named values over the newest `count` checkpoints."""
-        loaded = [ms.load_checkpoint(str(item)) for item in self.saved()[-count:]]
+        sound = (values for path in reversed(self.saved()) if (values := _read(path)))
+        loaded = list(itertools.islice(sound, count))
         means = [
             {"name": name, "data": Tensor(np.mean([v[name].asnumpy() for v in loaded], axis=0))}
             for name in names
@@ -92,4 +103,18 @@ def _write(path: Path, write: Callable[[str], object]) -> None:
     draft = path.with_name(f".{path.stem}.tmp.ckpt")
     draft.unlink(missing_ok=True)
     write(str(draft))
+    with draft.open("rb") as stream:
+        os.fsync(stream.fileno())  # else a power cut may leave the new name with no content
     os.replace(draft, path)
+
+
+def _read(path: Path) -> dict[str, Parameter] | None:
+    """The values of a checkpoint, or None and a warning for a damaged one."""
+    try:
+        values = ms.load_checkpoint(str(path), crc_check=True)
+        json.loads(values[POSITION])
+    except (ValueError, RuntimeError, OSError, KeyError, TypeError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        warnings.warn(f"{path} is damaged and passed over: {reason}", stacklevel=3)
+        return None
+    return values

@@ -12,12 +12,12 @@ import mindspore as ms
 import numpy as np
 
 from .. import config as configuration
-from ..config import Config
+from ..config import Config, TrainConfig
 from ..data import dataset
 from ..data.text import Vocabulary
 from ..decoding import scoring
 from ..decoding.recogniser import Recogniser
-from ..decoding.run_folder import start_run
+from ..decoding.run_folder import load_weights, start_run
 from ..model import transducer
 from . import parallel
 from .checkpoint import Checkpoints, Position
@@ -25,7 +25,7 @@ from .progress import Progress
 from .schedule import WarmupCosine
 from .step import TrainStep
 
-FREE = ("train.output:", "train.resume:", "train.epochs:")  # what a resumed run may change untold
+FREE = tuple(f"train.{name}:" for name in ("output", "resume", "overwrite", "epochs"))  # untold
 MOST_SKIPPED = 100  # updates in a row: by then no loss scale is left to blame
 
 
@@ -35,10 +35,13 @@ def run(config: Config, resume: bool = False) -> list[dict]:
     With `resume` (or train.resume) the newest checkpoint there is gone on from: the losses are
     those of a run that was never stopped, and settings that have changed since are named.
     """
+    config.train.resume |= resume
     group = parallel.start(config.train.device)
     ms.set_seed(config.train.seed)
     source, heldout, vocabulary, cmvn = dataset.build(config, group.rank, group.size)
     model = transducer.build(config, len(vocabulary)).set_train()
+    if config.train.start_from:
+        load_weights(model, config.train.start_from, vocabulary)
     per_epoch = -(-source.steps_per_epoch // config.optim.accumulate)
     total = per_epoch * config.train.epochs
     recogniser = Recogniser(model)
@@ -48,18 +51,18 @@ def run(config: Config, resume: bool = False) -> list[dict]:
     folder, settings = Path(config.train.output), config.train
     keep = max(settings.keep_last, settings.average)
     checkpoints = Checkpoints(folder, step.state(), keep)
-    position = checkpoints.restore() if resume or settings.resume else None
+    position = checkpoints.restore() if settings.resume else None
     changes: list[str] = []
     if group.leads:
         if position:
             changes = _changes(folder, config, vocabulary)
         else:
-            checkpoints.clear()
+            changes = _make_way(checkpoints, folder, settings)
         start_run(folder, config, vocabulary, cmvn)
     position = position or Position()
     progress = Progress(folder, total, position.update, visible=group.leads)
     for change in changes:
-        progress.note(f"changed since this run was started: {change}")
+        progress.note(change)
     names = [item.name for item in model.get_parameters()]
 
     while position.epoch < settings.epochs:
@@ -133,6 +136,19 @@ def _update(
         )
 
 
+def _make_way(checkpoints: Checkpoints, folder: Path, settings: TrainConfig) -> list[str]:
+    """Forget an earlier run in the folder if the user says so; returns what to tell of it."""
+    if not checkpoints.saved():
+        return [f"nothing to resume in {folder}: the run starts anew"] if settings.resume else []
+    if not settings.overwrite:
+        raise ValueError(
+            f"{folder} holds a run already: go on with it by --resume, replace it by --overwrite, "
+            "or choose another --output"
+        )
+    checkpoints.clear()
+    return [f"the earlier run in {folder} is replaced"]
+
+
 def _changes(folder: Path, config: Config, vocabulary: Vocabulary) -> list[str]:
     """How the settings differ from those of the run in the folder, which is gone on from."""
     if Vocabulary.load(folder / "vocabulary.txt").characters != vocabulary.characters:
@@ -141,7 +157,8 @@ def _changes(folder: Path, config: Config, vocabulary: Vocabulary) -> list[str]:
             "other characters; start anew, or give its vocabulary.txt as data.vocabulary"
         )
     lines = configuration.differences(configuration.load(folder / "config.yaml"), config)
-    return [line for line in lines if not line.startswith(FREE)]
+    told = [line for line in lines if not line.startswith(FREE)]
+    return [f"changed since this run was started: {line}" for line in told]
 
 
 def _finish_epoch(position: Position, step: TrainStep) -> dict:

@@ -21,6 +21,7 @@ from mindspore_rnnt.recipe.data.features import Cmvn
 from mindspore_rnnt.recipe.data.grammar import load_grammar
 from mindspore_rnnt.recipe.data.text import Vocabulary
 from mindspore_rnnt.recipe.decoding import run_folder
+from mindspore_rnnt.recipe.model import transducer
 from mindspore_rnnt.recipe.training import checkpoint, loop
 from mindspore_rnnt.recipe.training.step import Update
 
@@ -135,6 +136,38 @@ def test_resume_of_nothing_is_a_start_and_of_a_finished_run_changes_nothing(stra
     assert [row["epoch"] for row in loop.run(short)] == [0]
 
 
+def test_a_run_is_not_lost_without_a_word(straight):
+    folder, _ = straight
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*.*")}
+    with pytest.raises(ValueError, match="holds a run already: go on with it by --resume"):
+        loop.run(settings(folder))
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*.*")} == before
+
+
+def test_what_becomes_of_an_earlier_run_is_told(tmp_path):
+    kept = checkpoint.Checkpoints(tmp_path, [], keep=2)
+    again = settings(tmp_path, "train.resume=true", "train.overwrite=true").train
+    assert loop._make_way(kept, tmp_path, again) == [
+        f"nothing to resume in {tmp_path}: the run starts anew"
+    ]
+    (tmp_path / "checkpoints" / "step-0000009.ckpt").touch()
+    again.resume = False
+    assert loop._make_way(kept, tmp_path, again) == [f"the earlier run in {tmp_path} is replaced"]
+    assert kept.saved() == []
+
+
+def test_a_training_may_start_from_given_weights(straight):
+    folder, _ = straight
+    vocabulary = Vocabulary.load(folder / "vocabulary.txt")
+    model = transducer.build(settings(folder), len(vocabulary))
+    run_folder.load_weights(model, folder, vocabulary)
+    saved = ms.load_checkpoint(str(folder / "model.ckpt"))
+    for item in model.get_parameters():
+        assert np.array_equal(item.asnumpy(), saved[item.name].asnumpy()), item.name
+    with pytest.raises(ValueError, match="has another vocabulary"):
+        run_folder.load_weights(model, folder, Vocabulary("甲乙"))
+
+
 def test_a_draft_that_a_kill_has_left_is_no_checkpoint(straight, tmp_path):
     kept = checkpoint.Checkpoints(tmp_path, [], keep=2)
     (tmp_path / "checkpoints" / ".step-0000009.tmp.ckpt").write_bytes(b"torn")
@@ -202,9 +235,9 @@ def test_updates_that_are_skipped_without_end_are_an_error():
 
     step, position, progress = Broken(), checkpoint.Position(), Mock()
     for _ in range(99):
-        loop._update(step, [{}], position, progress)
+        loop._update(step, [{}], position, progress, 0.0)
     with pytest.raises(RuntimeError, match="the last 100 updates were all skipped"):
-        loop._update(step, [{}], position, progress)
+        loop._update(step, [{}], position, progress, 0.0)
     assert position.skipped == 100 and position.losses == []
 
 
