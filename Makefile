@@ -126,7 +126,7 @@ bench:
 	mkdir -p $(RUNS) && cd $(RUNS) && $(TEST_ENV)/bin/python -m mindspore_rnnt bench --config $(ROOT)/configs/bench.yaml --output $(RUNS)/bench
 
 ascend:
-	$(PYTHON) -m aot_build.build_ascend
+	$(PYTHON) -m mindspore_rnnt build-ascend
 
 # Needs checkouts of the public repositories asc-devkit and asc-tools.
 headers:

@@ -48,7 +48,8 @@ class BuildLibrary(build_ext):
 
 
 class BuildPackage(build_py):
-    """The files of configs/ travel in the package; an editable install finds the originals."""
+    """Files of configs/ and what CANN compiles of ascendc_op/ travel in the package; an editable
+    install finds the originals."""
 
     def run(self):
         if self.editable_mode:
@@ -56,10 +57,12 @@ class BuildPackage(build_py):
         package = Path(self.build_lib, "mindspore_rnnt")
         shutil.rmtree(package, ignore_errors=True)  # files of an earlier version stay out
         super().run()
-        target = package / "_configs"
-        target.mkdir(parents=True, exist_ok=True)
-        for config in (ROOT / "configs").iterdir():
-            shutil.copy2(config, target)
+        for source, target in (
+            ("configs", "_configs"),
+            ("ascendc_op/op_host", "_ascendc_op/op_host"),
+            ("ascendc_op/op_kernel", "_ascendc_op/op_kernel"),
+        ):
+            shutil.copytree(ROOT / source, package / target)
 
 
 class PlatformWheel(bdist_wheel):

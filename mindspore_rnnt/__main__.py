@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m mindspore_rnnt doctor | bench | verify"""
+"""python -m mindspore_rnnt doctor | bench | verify | build-ascend"""
 
 import sys
 from importlib import import_module
@@ -10,6 +10,7 @@ from .tools.command import run_command
 COMMANDS = {
     "doctor": (".tools.doctor", "what is installed, what is missing, and whether the loss runs"),
     "bench": (".bench", "speed and memory against torchaudio and a stream, as a table and plots"),
+    "build-ascend": (".ascend.build", "compile and install the Ascend operators (needs CANN)"),
     "verify": (".verify", "the Ascend operators against the reference, on this machine's NPU"),
 }
 
@@ -22,7 +23,7 @@ def main(arguments: list[str]) -> int:
     arguments = arguments[debug:]
     if not arguments or arguments[0] not in COMMANDS:
         print("usage: python -m mindspore_rnnt [--debug] <command> [options]\n")
-        print("\n".join(f"  {name:8}{what}" for name, (_, what) in COMMANDS.items()))
+        print("\n".join(f"  {name:14}{what}" for name, (_, what) in COMMANDS.items()))
         print("\n--version prints the version, --debug shows the traceback of an error.")
         return 0 if arguments[:1] in (["-h"], ["--help"]) else 2
     name, *options = arguments

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Ascend operator package that aot_build/build_ascend.py installs: where it is, and how CANN
-and MindSpore come to see it. Nothing here imports MindSpore.
+"""The Ascend operator package that build.py installs: where it is, and how CANN and MindSpore come
+to see it. Nothing here imports MindSpore.
 
 Both read ASCEND_CUSTOM_OPP_PATH once, when they first need an operator. `expose` therefore runs
 when a loss is imported (`kernels.prepare_import`).
@@ -13,7 +13,7 @@ from .. import __version__
 
 VENDOR = "mindspore_rnnt"
 VARIABLE = "ASCEND_CUSTOM_OPP_PATH"
-BUILD_COMMAND = "make ascend"
+BUILD_COMMAND = "python -m mindspore_rnnt build-ascend"
 VERSION_FILE = "mindspore_rnnt.version"  # in the package: the version that it was built from
 _HEADER = Path("op_api", "include", "aclnn_rnnt_fused.h")
 _INSTALLED = Path("lib", "ascend", "vendors", VENDOR)
@@ -56,8 +56,8 @@ def require_package() -> Path:
     if found is None:
         raise RuntimeError(
             "For 'rnnt_loss', the Ascend operator package must be built and installed, but neither "
-            f"{package_path()} nor any path in {VARIABLE} holds it. Build it in a source tree of "
-            f"mindspore_rnnt with '{BUILD_COMMAND}'."
+            f"{package_path()} nor any path in {VARIABLE} holds it. Build it with "
+            f"'{BUILD_COMMAND}'."
         )
     stale = stale_version(found)
     if stale is not None:

@@ -69,7 +69,7 @@ def _plugin_status() -> Finding:
 def _package_status() -> Finding:
     found = find_package()
     if found is None:
-        return Finding("operator package", "not built", f"run '{BUILD_COMMAND}' in a source tree")
+        return Finding("operator package", "not built", f"run '{BUILD_COMMAND}'")
     stale = stale_version(found)
     if stale is None:
         return Finding("operator package", f"{found} (version {__version__})")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operators on Ascend: aclnn<Op> of the package that aot_build/build_ascend.py installs.
+"""The operators on Ascend: aclnn<Op> of the package that mindspore_rnnt/ascend/build.py installs.
 
 The CPU library infers shapes and dtypes: it exports aclnn<Op>InferShape and aclnn<Op>InferType.
 """

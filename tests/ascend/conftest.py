@@ -137,7 +137,7 @@ def aclnn_parameters(definitions):
 @pytest.fixture(scope="session")
 def acl(tmp_path_factory, aclnn_parameters):
     """A folder with acl's headers in include/ and ours in package/op_api/include/."""
-    from aot_build.build_ascend import snake_case
+    from mindspore_rnnt.ascend.build import snake_case
 
     root = tmp_path_factory.mktemp("acl")
     (root / "include").symlink_to(ROOT / "tests" / "ascend" / "include")

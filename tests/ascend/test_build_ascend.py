@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""aot_build/build_ascend.py against a fake CANN; MindSpore's custom_compiler is the real one."""
+"""build-ascend against a fake CANN; MindSpore's custom_compiler is the real one."""
 
+import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 import mindspore_rnnt
-from aot_build import build_ascend
+from mindspore_rnnt.ascend import build as build_ascend
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -146,3 +148,23 @@ def test_mindspore_without_custom_compiler(no_ascend, fake_cann, tmp_path, capsy
 def test_installs_into_the_package_that_is_imported(no_ascend):
     """An installed wheel gets the operators, not the source tree that they were built from."""
     assert build_ascend._python_package() == Path(mindspore_rnnt.__file__).parent
+
+
+def test_builds_from_an_installed_wheel(no_ascend, fake_cann, tmp_path):
+    """Which has no source tree beside it, but carries what CANN compiles."""
+    package = tmp_path / "site" / "mindspore_rnnt"
+    shutil.copytree(Path(mindspore_rnnt.__file__).parent, package)
+    for folder in ("op_host", "op_kernel"):
+        shutil.copytree(ROOT / "ascendc_op" / folder, package / "_ascendc_op" / folder)
+    done = subprocess.run(
+        [sys.executable, "-m", "mindspore_rnnt", "build-ascend", f"--cann={fake_cann()}"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(package.parent)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    installed = package / "lib" / "ascend" / "vendors" / "mindspore_rnnt"
+    assert f"installed {installed}" in done.stdout
+    assert "rnnt_def.cpp" in (installed / "sources.txt").read_text()
+    assert (installed / "mindspore_rnnt.version").read_text().strip() == mindspore_rnnt.__version__

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from oracles import random_batch, report, rnnt_loss_reference
 
-from aot_build.build_ascend import snake_case
 from aot_build.twin import build_twin, driver, host_driver
+from mindspore_rnnt.ascend.build import snake_case
 from mindspore_rnnt.conformance.tolerances import TOLERANCES
 from mindspore_rnnt.kernels.signatures import SIGNATURES
 from mindspore_rnnt.native import pack_params

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from aot_build.build_ascend import snake_case
+from mindspore_rnnt.ascend.build import snake_case
 from mindspore_rnnt.kernels.signatures import signatures_of
 
 OP_KERNEL = Path(__file__).resolve().parents[2] / "ascendc_op" / "op_kernel"

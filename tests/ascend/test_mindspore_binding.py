@@ -75,7 +75,7 @@ def bprop(*_):
 
 @pytest.mark.parametrize("op", signatures_of("Ascend"))
 def test_operator_and_its_callback(on_ascend, aclnn_parameters, compile_cpp, tmp_path, op):
-    from aot_build.build_ascend import snake_case
+    from mindspore_rnnt.ascend.build import snake_case
 
     signature = SIGNATURES[op]
     primitive = ascend.create_op(signature, bprop)
@@ -134,7 +134,7 @@ def test_a_package_that_came_too_late_is_told(on_ascend):
 
 def test_without_a_package_the_error_names_the_command(on_ascend):
     on_ascend.delenv("ASCEND_CUSTOM_OPP_PATH")
-    with pytest.raises(RuntimeError, match="'make ascend'"):
+    with pytest.raises(RuntimeError, match="'python -m mindspore_rnnt build-ascend'"):
         ascend.create_op(SIGNATURES["RnntFused"], bprop)
 
 

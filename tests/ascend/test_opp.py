@@ -66,7 +66,7 @@ def test_a_package_among_canns_vendors_wins(install, no_ascend, tmp_path):
 
 
 def test_without_a_package_the_error_names_the_command(no_ascend):
-    with pytest.raises(RuntimeError, match=r"'make ascend'") as error:
+    with pytest.raises(RuntimeError, match=r"'python -m mindspore_rnnt build-ascend'") as error:
         opp.require_package()
     assert str(opp.package_path()) in str(error.value)
 
@@ -113,7 +113,7 @@ def test_status_of_a_machine_without_ascend(no_ascend):
     status = {finding.what: finding for finding in ascend_status()}
     assert list(status) == ["NPU", "CANN", "host compiler", "MindSpore plugin", "operator package"]
     assert status["CANN"].value == "none" and "ASCEND_HOME_PATH" in status["CANN"].remedy
-    assert status["operator package"].remedy == "run 'make ascend' in a source tree"
+    assert status["operator package"].remedy == "run 'python -m mindspore_rnnt build-ascend'"
 
 
 def test_status_of_a_machine_with_everything_built(install, no_ascend, fake_cann):
@@ -155,7 +155,7 @@ def test_a_package_of_another_version_is_refused(install, version):
     ):
         opp.require_package()
     line = next(finding for finding in ascend_status() if finding.what == "operator package")
-    assert found in line.value and "make ascend" in line.remedy
+    assert found in line.value and "build-ascend" in line.remedy
 
 
 def test_a_package_in_a_path_with_blanks_is_found_among_the_loaded(install, tmp_path):

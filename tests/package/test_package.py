@@ -69,9 +69,35 @@ def test_wheel_holds_the_library_and_fits_every_python_3(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     print(wheel.name)
     assert "-py3-none-" in wheel.name
-    for name in ("lib/libmindspore_rnnt_cpu.so", "py.typed", "kernels/cpu.py", "bench/run.py"):
+    for name in (
+        "lib/libmindspore_rnnt_cpu.so",
+        "py.typed",
+        "kernels/cpu.py",
+        "bench/run.py",
+        "_configs/bench.yaml",
+        "_configs/librispeech_lengths.csv",
+        "_ascendc_op/op_host/rnnt_def.cpp",
+        "_ascendc_op/op_kernel/rnnt_params.h",
+    ):
         assert f"mindspore_rnnt/{name}" in names
     assert not [n for n in names if n.startswith("tests") or n.endswith((".cc", ".o"))]
+
+
+def test_licence_fields(wheel):
+    """As setuptools wants them from 2027 on: an SPDX expression, and the file's name."""
+    archive = zipfile.ZipFile(wheel)
+    (metadata,) = [n for n in archive.namelist() if n.endswith(".dist-info/METADATA")]
+    lines = archive.read(metadata).decode().splitlines()
+    assert "License-Expression: Apache-2.0" in lines and "License-File: LICENSE" in lines
+    assert not [line for line in lines if line.startswith("Classifier: License")]
+
+
+def test_sdist_holds_documents_pictures_and_what_lint_needs(wheel):
+    with tarfile.open(next(wheel.parent.glob("*.tar.gz"))) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    for name in ("README_CN.md", "CHANGELOG.md", "docs/scaling.png", "Makefile", ".clang-format"):
+        assert name in names
+    assert "git ls-files" not in (ROOT / "Makefile").read_text()
 
 
 def test_import_needs_numpy_only(installed):

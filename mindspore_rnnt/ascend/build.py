@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds ascendc_op/ with CANN and installs it where mindspore_rnnt finds it:
+"""python -m mindspore_rnnt build-ascend: builds the Ascend operators with CANN and installs them
+where mindspore_rnnt finds them.
 
-    python -m aot_build.build_ascend [--soc-version ascend910b] [--cann DIR] [--install-path DIR]
-
-Run it in a source tree, with the Python that has MindSpore, whose custom_compiler does the work
-on copies in a temporary folder: it refuses symbolic links and unusual paths, builds beside its own
-script, and needs a writable one. The installed package changes only once everything was built.
+Run it with the Python that has MindSpore, whose custom_compiler does the work on copies in a
+temporary folder: it refuses symbolic links and unusual paths, builds beside its own script, and
+needs a writable one. The installed package changes only once everything was built.
 """
 
 import argparse
@@ -19,11 +18,16 @@ from importlib.metadata import distributions
 from importlib.util import find_spec
 from pathlib import Path
 
-from mindspore_rnnt import __version__
-from mindspore_rnnt.ascend.package import VARIABLE, VENDOR, VERSION_FILE, package_path
-from mindspore_rnnt.ascend.toolkit import Cann, find_cann, where_cann_was_sought
+from .. import __version__
+from .package import VARIABLE, VENDOR, VERSION_FILE, package_path
+from .toolkit import Cann, find_cann, where_cann_was_sought
 
-SOURCE = Path(__file__).resolve().parents[1] / "ascendc_op"
+_PACKAGE = Path(__file__).resolve().parents[1]
+# In a source tree, or what a wheel carries of it.
+SOURCE = next(
+    (path for path in (_PACKAGE.parent / "ascendc_op", _PACKAGE / "_ascendc_op") if path.is_dir()),
+    _PACKAGE / "_ascendc_op",
+)
 SOC_VERSIONS = ("ascend910b", "ascend910_93")
 _TOOLS = ("bash", "cmake", "make", "g++", "python3")
 _ODD = re.compile(r"[^_A-Za-z0-9/.-]")
@@ -40,7 +44,7 @@ def main(argv: list[str] | None = None) -> int:
         print(f"CANN {cann.version} in {cann.path} (by {cann.chosen_by})", flush=True)
         target = build(cann, args.soc_version, _target(args.install_path))
     except BuildError as error:
-        print(f"build_ascend: {error}", file=sys.stderr)
+        print(f"build-ascend: {error}", file=sys.stderr)
         return 1
     print(f"installed {target}")
     if args.install_path:
@@ -78,8 +82,10 @@ def snake_case(operator: str) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", operator).lower()
 
 
-def _parse(argv):
-    parser = argparse.ArgumentParser(prog="build_ascend", description=__doc__.splitlines()[0])
+def _parse(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m mindspore_rnnt build-ascend", description=__doc__
+    )
     parser.add_argument("--soc-version", default=SOC_VERSIONS[0], help=" or ".join(SOC_VERSIONS))
     parser.add_argument("--cann", help="the CANN toolkit; default: the environment's")
     parser.add_argument("--install-path", help="install into DIR/vendors/" + VENDOR)
@@ -89,7 +95,7 @@ def _parse(argv):
     return args
 
 
-def _usable_cann(path):
+def _usable_cann(path: str | None) -> Cann:
     cann = find_cann(path)
     if cann is None:
         raise BuildError(
@@ -105,7 +111,7 @@ def _usable_cann(path):
     return cann
 
 
-def _target(install_path):
+def _target(install_path: str | None) -> Path:
     if install_path is None:
         return package_path(_python_package())
     target = Path(install_path).resolve() / "vendors" / VENDOR
@@ -114,19 +120,21 @@ def _target(install_path):
     return target
 
 
-def _python_package():
-    """The installed mindspore_rnnt, or the source tree's if there is none or it is editable.
+def _python_package() -> Path:
+    """This package; but the installed one if this is that of a source tree, unless it is editable.
 
     (A source tree may hold an egg-info, so the first distribution need not be the installed one.)
     """
-    in_source = SOURCE.parent / "mindspore_rnnt"
-    places = [Path(d.locate_file("mindspore_rnnt")) for d in distributions(name="mindspore-rnnt")]
+    if SOURCE.parent == _PACKAGE:
+        return _PACKAGE
+    places = [
+        Path(str(d.locate_file("mindspore_rnnt"))) for d in distributions(name="mindspore-rnnt")
+    ]
     real = [path for path in places if (path / "ascend" / "package.py").is_file()]
-    installed = [path for path in real if path != in_source]
-    return installed[0] if installed else in_source
+    return next((path for path in real if path != _PACKAGE), _PACKAGE)
 
 
-def _compile(cann, soc_version, work):
+def _compile(cann: Cann, soc_version: str, work: Path) -> Path:
     compiler = _custom_compiler()
     shutil.copytree(compiler, work / "custom_compiler")
     _look_in_the_toolkit_itself(work / "custom_compiler" / "setup.py")
@@ -151,15 +159,15 @@ def _compile(cann, soc_version, work):
     return work / "install" / "vendors" / VENDOR
 
 
-def _look_in_the_toolkit_itself(script):
+def _look_in_the_toolkit_itself(script: Path) -> None:
     """MindSpore 2.7 looks for the project template in the folder `latest` beside the toolkit, which
     need not exist."""
     script.write_text(script.read_text().replace('"../latest/tools/', '"tools/'))
 
 
-def _custom_compiler():
+def _custom_compiler() -> Path:
     spec = find_spec("mindspore")
-    for folder in spec.submodule_search_locations if spec else ():
+    for folder in (spec.submodule_search_locations if spec else None) or ():
         compiler = Path(folder, "lib", "plugin", "ascend", "custom_compiler")
         if (compiler / "setup.py").is_file():
             return compiler
@@ -169,7 +177,7 @@ def _custom_compiler():
     )
 
 
-def _check_complete(package, soc_version):
+def _check_complete(package: Path, soc_version: str) -> None:
     """A kernel that fails to compile does not fail CANN's build."""
     expected = [Path("op_api", "lib", "libcust_opapi.so")]
     kernels = Path("op_impl", "ai_core", "tbe", "kernel")
@@ -181,7 +189,7 @@ def _check_complete(package, soc_version):
         raise BuildError("\n  ".join(["the build lacks:", *missing]))
 
 
-def _replace(target, package):
+def _replace(target: Path, package: Path) -> None:
     """`target` holds the old package or the new one, never a part."""
     target.parent.mkdir(parents=True, exist_ok=True)
     incoming = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
@@ -197,7 +205,3 @@ def _replace(target, package):
             raise
     finally:
         shutil.rmtree(incoming, ignore_errors=True)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
