@@ -7,8 +7,12 @@ import argparse
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from . import config as configuration
+from ..tools.command import require_extra, run_command
+
+if TYPE_CHECKING:  # commands import when they run: --help needs no extra
+    from .config import Config
 
 DEMO = "runs/demo"
 
@@ -17,13 +21,12 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one command; mistakes of the user are a line, not a traceback."""
     os.environ.setdefault("GLOG_v", "3")  # MindSpore's warnings would break up the progress bar
     options = _parser().parse_args(arguments)
-    try:
-        return options.run(options) or 0
-    except (ValueError, FileNotFoundError, RuntimeError) as error:
-        if options.debug:
-            raise
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+
+    def work() -> int:
+        require_extra("demo", "yaml", "matplotlib", "soundfile", "scipy", "tqdm")
+        return options.run(options)
+
+    return run_command("recipe", work, options.debug)
 
 
 def _demo(options: argparse.Namespace) -> int:
@@ -40,7 +43,16 @@ def _demo(options: argparse.Namespace) -> int:
 def _train(options: argparse.Namespace) -> int:
     from .commands import train
 
-    return train.run(_config(options))
+    config = _config(options)
+    try:
+        return train.run(config)
+    except KeyboardInterrupt:
+        print(
+            f"\nwhat was saved stays in {config.train.output}: the same command with --resume goes "
+            "on from its newest checkpoint",
+            file=sys.stderr,
+        )
+        raise
 
 
 def _evaluate(options: argparse.Namespace) -> int:
@@ -109,7 +121,9 @@ def _export(options: argparse.Namespace) -> int:
     return 0
 
 
-def _config(options: argparse.Namespace) -> configuration.Config:
+def _config(options: argparse.Namespace) -> Config:
+    from . import config as configuration
+
     # Without --config it is the demo, into the folder that the other commands look in.
     ours = [] if options.config else [f"train.output={DEMO}"]
     config = configuration.load(options.config or "tiny.yaml", [*ours, *options.set])

@@ -114,3 +114,37 @@ def test_help_from_the_command_line_is_quick_and_complete(tmp_path):
     shown = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path).stdout
     for name in ("demo", "train", "evaluate", "listen", "synth", "export"):
         assert f"\n    {name} " in shown
+
+
+@pytest.mark.parametrize("gone", ["yaml", "tqdm"])
+def test_help_needs_no_extra_and_its_lack_is_one_line(gone, tmp_path):
+    code = (
+        "import importlib.util as u, sys\n"
+        "find = u.find_spec\n"
+        f"u.find_spec = lambda name, *more: None if name == {gone!r} else find(name, *more)\n"
+        f"sys.modules[{gone!r}] = None\n"
+        "from mindspore_rnnt.recipe.__main__ import main\n"
+        "sys.exit(main(sys.argv[1:]))\n"
+    )
+
+    def run(*arguments):
+        command = [sys.executable, "-c", code, *arguments]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+
+    assert run("train", "--help").returncode == 0
+    done = run("train")
+    assert done.returncode == 1 and len(done.stderr.splitlines()) == 1, done.stderr
+    assert f"{gone} of the extra 'demo' must be installed: pip install" in done.stderr
+
+
+def test_ctrl_c_says_how_to_resume(monkeypatch, capsys, tmp_path):
+    from mindspore_rnnt.recipe.commands import train
+
+    def stop(config):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(train, "run", stop)
+    assert cli.main(["train", "--output", str(tmp_path / "run")]) == 130
+    error = capsys.readouterr().err
+    assert f"stays in {tmp_path / 'run'}: the same command with --resume" in error
+    assert "Traceback" not in error and "stopped by Ctrl-C" in error
