@@ -53,7 +53,7 @@ def run(
         return decode_all(*parts) if utterances else []
 
     results = {condition.name: decoded(heldout, condition) for condition in conditions(config)}
-    calibration = _calibrate(results)
+    calibration = _calibrate(results, parser)
     calibration.save(folder)
     judge = Judge(config, vocabulary, parser, calibration)
     rows = table(results, grammar, judge, by_voice)
@@ -89,13 +89,16 @@ def longest(utterances: Sequence[Utterance], count: int) -> list[Utterance]:
     return sorted(utterances, key=lambda item: len(item.text), reverse=True)[:count]
 
 
-def _calibrate(results: Results) -> Calibration:
-    """From every second utterance; the others show how well it fits."""
-    some = [item for decoded in results.values() for item in decoded[::2]]
+def _calibrate(results: Results, parser: TicketParser | None) -> Calibration:
+    """From every second utterance; the others show how well it fits.
+
+    Only what would be a ticket says how sure a ticket is.
+    """
+    some = [item for decoded in results.values() for item in decoded[::2] if item.text]
+    commands = [item for item in some if not parser or parser.parse(item.text)["understood"]]
     return calibrate(
-        [item.found.log_probs for item in some],
-        [right_characters(item.utterance.text, item.text) for item in some],
-        [item.text == item.utterance.text for item in some],
+        [(item.found.log_probs, right_characters(item.utterance.text, item.text)) for item in some],
+        [(item.found.log_probs, item.text == item.utterance.text) for item in commands],
     )
 
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """How sure a result is: posteriors of the emitted labels, calibrated on held-out speech.
 
-A label emitted with probability p is right with probability sigmoid(a logit(p) + b); a command
-whose labels are right with q_1 .. q_n is right with sigmoid(c logit(q_1 ... q_n) + d). The four
-numbers are fitted by `calibrate`; without a fit they are 1, 0, 1, 0.
+A label emitted with probability p is right with probability sigmoid(a logit(p) + b). A command of
+labels that are right with q_1 .. q_n is right with sigmoid(c logit(q) + d), where q is their
+geometric mean: the product would make every long command unsure. The four numbers are fitted by
+`calibrate`; without a fit they are 1, 0, 1, 0.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ class Line:
             fine = PRIOR * ((line[0] - 1) ** 2 + line[1] ** 2)
             return float(np.logaddexp(0, -sign * (line[0] * x + line[1])).mean() + fine)
 
-        return cls(*map(float, minimize(loss, [1.0, 0.0], method="Nelder-Mead").x))
+        # Never falling: where sureness says nothing, the fit is flat and not upside down.
+        found = minimize(loss, [1.0, 0.0], method="Nelder-Mead", bounds=[(0, None), (None, None)])
+        return cls(*map(float, found.x))
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,7 @@ class Calibration:
         """The probability that all labels are right; 0 without any."""
         if not len(log_probs):
             return 0.0
-        return float(self.command(np.prod(self.labels(log_probs))))
+        return float(self.command(_mean(self.labels(log_probs))))
 
     def save(self, folder: str | Path) -> None:
         Path(folder, FILE).write_text(json.dumps(asdict(self), indent=1), encoding="utf-8")
@@ -75,15 +78,14 @@ class Calibration:
 
 
 def calibrate(
-    log_probs: Sequence[Sequence[float]],
-    labels_right: Sequence[Sequence[bool]],
-    wholes_right: Sequence[bool],
+    labels: Sequence[tuple[Sequence[float], Sequence[bool]]],
+    commands: Sequence[tuple[Sequence[float], bool]],
 ) -> Calibration:
-    """Fit both lines to utterances: of each the labels' log-probabilities and what was right."""
-    right = [one for labels in labels_right for one in labels]
-    label = Line.fit(np.exp([one for labels in log_probs for one in labels]).tolist(), right)
-    products = [float(np.prod(label(np.exp(np.asarray(item))))) for item in log_probs]
-    return Calibration(label, Line.fit(products, wholes_right))
+    """Fit both lines: log-probabilities of labels and which were right, of commands and whether."""
+    sure = [value for log_probs, _ in labels for value in np.exp(log_probs).tolist()]
+    line = Line.fit(sure, [one for _, right in labels for one in right])
+    means = [_mean(line(np.exp(np.asarray(log_probs)))) for log_probs, _ in commands]
+    return Calibration(line, Line.fit(means, [right for _, right in commands]))
 
 
 def reliability(
@@ -102,6 +104,11 @@ def reliability(
         }
         for place in np.unique(places)
     ]
+
+
+def _mean(probabilities: np.ndarray) -> float:
+    """The geometric mean."""
+    return float(np.exp(np.log(np.maximum(probabilities, CLOSEST)).mean()))
 
 
 def _logit(probabilities: np.ndarray) -> np.ndarray:

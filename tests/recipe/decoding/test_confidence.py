@@ -23,15 +23,22 @@ def test_few_and_sure_outcomes_stay_finite():
     assert np.isfinite([line.slope, line.offset]).all() and line(np.array(0.9)) > 0.9
 
 
-def test_without_a_fit_a_command_is_the_product_of_its_labels(tmp_path):
+def test_what_says_nothing_is_flat_and_not_upside_down():
+    line = Line.fit([0.1, 0.2, 0.8, 0.9] * 50, [True, True, False, False] * 50)
+    assert line.slope == pytest.approx(0.0, abs=1e-3)
+    assert line(np.array([0.1, 0.9])) == pytest.approx([0.5, 0.5], abs=0.01)
+
+
+def test_without_a_fit_a_command_is_the_geometric_mean_of_its_labels(tmp_path):
     plain = Calibration.load(tmp_path)
-    assert plain.whole(np.log([0.9, 0.8])) == pytest.approx(0.72)
+    assert plain.whole(np.log([0.9, 0.4])) == pytest.approx(0.6)
     assert plain.labels(np.log([0.9, 0.8])) == pytest.approx([0.9, 0.8])
     assert plain.whole([]) == 0.0
 
 
 def test_it_is_saved_and_loaded(tmp_path):
-    fitted = calibrate([np.log([0.9, 0.6]), np.log([0.7])], [[True, False], [True]], [False, True])
+    labels = [(np.log([0.9, 0.6]), [True, False]), (np.log([0.7]), [True])]
+    fitted = calibrate(labels, [(np.log([0.9, 0.6]), False), (np.log([0.7]), True)])
     fitted.save(tmp_path)
     assert Calibration.load(tmp_path) == fitted != Calibration()
 

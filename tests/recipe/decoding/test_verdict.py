@@ -32,7 +32,7 @@ def test_a_sure_command_is_a_ticket():
     report = judged(COMMAND, [0.9, 0.8])
     assert report["reason"] is None and report["text"] == COMMAND
     assert (report["order"]["number"], report["order"]["understood"]) == (2, True)
-    assert report["confidence"] == pytest.approx(0.72, abs=1e-4)
+    assert report["confidence"] == pytest.approx(0.72 ** (1 / len(COMMAND)), abs=1e-4)
     first = report["characters"][0]
     assert first == {"text": "记", "seconds": 0.04, "confidence": 0.9}
 
@@ -41,7 +41,11 @@ def test_a_sure_command_is_a_ticket():
     ("text", "probabilities", "reason"),
     [
         ("", [], "nothing was recognised"),
-        (COMMAND, [1, 1, 0.4], "unsure: confidence 0.40 is below 0.5; least sure of '二' (0.40)"),
+        (
+            COMMAND,
+            [0.4, 0.4, 0.3, *[0.4] * 7],
+            "unsure: confidence 0.39 is below 0.5; least sure of '二' (0.30)",
+        ),
         ("记录二号主变", [], "half a command: defect (油温过高 | "),
         ("记录二号主", [], "half a command: device (主变 | "),
         (

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from unittest.mock import Mock
+from unittest.mock import MagicMock
 
 import mindspore as ms
 import numpy as np
@@ -233,7 +233,7 @@ def test_updates_that_are_skipped_without_end_are_an_error():
             self.skipped += 1
             return Update(float("nan"), float("nan"), applied=False)
 
-    step, position, progress = Broken(), checkpoint.Position(), Mock()
+    step, position, progress = Broken(), checkpoint.Position(), MagicMock()
     for _ in range(99):
         loop._update(step, [{}], position, progress, 0.0)
     with pytest.raises(RuntimeError, match="the last 100 updates were all skipped"):
