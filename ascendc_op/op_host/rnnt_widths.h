@@ -8,7 +8,7 @@
 namespace rnnt {
 
 constexpr int64_t kStateWidth = 5;         // row_max, log_sum, occupation, post_blank, post_label
-constexpr int64_t kStatsWidth = 4;         // row_max, log_sum, lp_blank, lp_label
+constexpr int64_t kStatsWidth = 4;         // row_max, row_sum, blank_gap, label_gap
 constexpr int64_t kCoefficientsWidth = 3;  // occupation, post_blank, post_label
 
 }  // namespace rnnt

@@ -9,7 +9,7 @@
 
 namespace rnnt {
 
-// RnntRowStats: logits (n, V), row_labels (n,) -> stats (n, 4).
+// RnntRowStats: logits (.., V), row_labels (..) -> stats (.., 4).
 template <typename T>
 RNNT_FN void RunRowStats(TPipe* pipe, const RnntTiling& tiling, const Options& options,
                          GM_ADDR logits, GM_ADDR row_labels, GM_ADDR stats) {
@@ -23,7 +23,7 @@ RNNT_FN void RunRowStats(TPipe* pipe, const RnntTiling& tiling, const Options& o
   ChunkRows rows;
   rows.Init(pipe, tiling, row_labels);
   StatsToTensor sink;
-  sink.Init(pipe, tiling.rows, stats);
+  sink.Init(pipe, tiling, options.rest, stats);
   RowStats<T, ChunkRows, StatsToTensor> row_stats;
   row_stats.Init(pipe, &rows, &sink, options, logits);
   row_stats.Run();
@@ -37,6 +37,7 @@ class StatsFromTensor {
     sink_ = sink;
     reader_.Init(pipe, batch->tiling().rows, kStatCount, stats);
     pipe->InitBuffer(buffer_, kStatCount * kMaxRows * sizeof(float));
+    pipe->InitBuffer(none_buffer_, kMaxRows * sizeof(float));
     Duplicate(buffer_.Get<float>(), 0.0f, kStatCount * kMaxRows);
     Fence();
   }
@@ -58,21 +59,42 @@ class StatsFromTensor {
       Fence();
       reader_.Release();
       const LocalTensor<float> gaps = stats[kBlankGap * pitch];
+      CloseNoCells(stats[kRowSum * pitch], gaps, pitch);
       CloseLastRow(tile, gaps[pitch]);
       Fence();
-      sink_->Store(tile, {stats, stats[kRowSum * pitch], gaps, pitch});
+      sink_->Store(tile, {stats, stats[kRowSum * pitch], gaps, pitch}, nullptr);
       Fence();
     }
   }
 
  private:
+  // No arc leaves a row whose row_sum is 0: the sum becomes 1, the gaps -inf.
+  RNNT_FN void CloseNoCells(const LocalTensor<float>& row_sum, const LocalTensor<float>& gaps,
+                            int32_t pitch) {
+    const LocalTensor<float> none = none_buffer_.Get<float>();
+    OneIfNotZero(none, row_sum, pitch);
+    Muls(none, none, -1.0f, pitch);
+    Fence();
+    Adds(none, none, 1.0f, pitch);
+    Fence();
+    Add(row_sum, row_sum, none, pitch);
+    for (int32_t i = 0; i < 2; ++i) {
+      Fence();
+      Muls(none, none, i == 0 ? -1e38f : 1e38f, pitch);
+    }
+    Fence();
+    Add(gaps, gaps, none, pitch);
+    Add(gaps[pitch], gaps[pitch], none, pitch);
+    Fence();
+  }
+
   Batch* batch_;
   StatsToWorkspace* sink_;
   RecordReader reader_;
-  TBuf<TPosition::VECCALC> buffer_;
+  TBuf<TPosition::VECCALC> buffer_, none_buffer_;
 };
 
-// RnntLattice: stats (N, 4), lengths -> loss (B,), coefficients (N, 3).
+// RnntLattice: stats of a batch, packed or padded -> loss (B,), coefficients.
 RNNT_FN void RunLattice(TPipe* pipe, const Problem& problem, GM_ADDR stats, GM_ADDR loss,
                         GM_ADDR coefficients, GM_ADDR workspace) {
   Batch batch;
@@ -95,7 +117,7 @@ RNNT_FN void RunLattice(TPipe* pipe, const Problem& problem, GM_ADDR stats, GM_A
   writer.Run();
 }
 
-// RnntRowGrad: logits (n, V) and what the other two left -> dlogits (n, V).
+// RnntRowGrad: logits (.., V) and what the other two left -> dlogits.
 template <typename T>
 RNNT_FN void RunRowGrad(TPipe* pipe, const RnntTiling& tiling, const Options& options,
                         GM_ADDR logits, GM_ADDR row_labels, GM_ADDR stats, GM_ADDR coefficients,

@@ -35,7 +35,7 @@ class StateFromChunk {
     queue_.EnQue(source);
   }
 
-  RNNT_FN void Compute(const Tile& tile, const Verdict&) {
+  RNNT_FN void Compute(const Tile& tile, const Verdict&, Labels* labels) {
     const int32_t n = tile.count;
     LocalTensor<float> source = queue_.DeQue<float>();
     Order<HardEvent::S_V>();  // scalars of the last tile may still be read
@@ -48,11 +48,16 @@ class StateFromChunk {
     columns_.Get(Get(kDloss), source[2 * kTensorLanes], 0, n);
     Fence();
     queue_.FreeTensor(source);
-    Ln(vectors_.Get(kStateLogSum), vectors_.Get(kStateLogSum), n);
+    const LocalTensor<float> sum = vectors_.Get(kStateLogSum);
+    Maxs(sum, sum, kLeastSum, n);
+    Fence();
+    Ln(sum, sum, n);
+    labels->DistanceFromNoCell(Get(kCell), n);
+    OneIfNotZero(Get(kCell), Get(kCell), n);
     MakeWeights(n);
   }
 
-  // A row of weight 0 or dloss 0 is 0, even if its logits are NaN.
+  // A row of weight 0, of dloss 0 or without a cell is 0, even if its logits are NaN.
   RNNT_FN void Weigh(const Piece& piece, const LocalTensor<float>& y, int32_t pitch) {
     WithRowValue<Times>(y, y, block_buffer_.Get<float>()[piece.row * kBlockLanes], piece.rows,
                         pitch);
@@ -60,7 +65,7 @@ class StateFromChunk {
     if (all_ordinary_) return;
     for (int32_t i = 0; i < piece.rows; ++i) {
       const uint32_t row = static_cast<uint32_t>(piece.row + i);
-      if (Get(kWeight).GetValue(row) == 0.0f || Get(kDloss).GetValue(row) == 0.0f) {
+      if (Get(kWeight).GetValue(row) == 0.0f || IsDropped(row)) {
         Duplicate(y[i * pitch], 0.0f, pitch);
       }
     }
@@ -75,7 +80,7 @@ class StateFromChunk {
     for (int32_t i = 0; i < piece.rows; ++i) {
       const uint32_t row = static_cast<uint32_t>(piece.row + i);
       const float weight = Get(kWeight).GetValue(row);
-      if (weight != weight && Get(kDloss).GetValue(row) != 0.0f) {
+      if (weight != weight && !IsDropped(row)) {
         filler->Rows(piece.FirstRow() + i * piece.tile.row_step, 1, true);
       }
     }
@@ -84,11 +89,17 @@ class StateFromChunk {
 
  private:
   static constexpr int32_t kTensorLanes = kMaxRows * kBlockLanes;
+  // A sum over the rest may be 0; its logarithm must be finite.
+  static constexpr float kLeastSum = 1e-37f;
 
-  enum Vector { kDloss, kWeight, kOrdinary, kOrdinaryCount, kVectorCount };
+  enum Vector { kDloss, kCell, kWeight, kOrdinary, kCount, kVectorCount };
 
   RNNT_FN LocalTensor<float> Get(Vector vector) {
     return vector_buffer_.Get<float>()[vector * kMaxRows];
+  }
+
+  RNNT_FN bool IsDropped(uint32_t row) {
+    return Get(kDloss).GetValue(row) == 0.0f || Get(kCell).GetValue(row) == 0.0f;
   }
 
   // weight = dloss, but 0 for a row on no path and NaN for a row of a NaN sample. The ordinary rows
@@ -97,6 +108,8 @@ class StateFromChunk {
     const LocalTensor<float> occupation = vectors_.Get(kOccupation);
     const LocalTensor<float> weight = Get(kWeight), ordinary = Get(kOrdinary);
     OneIfNotZero(ordinary, occupation, n);
+    Mul(ordinary, ordinary, Get(kCell), n);
+    Fence();
     Mul(weight, Get(kDloss), ordinary, n);
     Fence();
     Sub(ordinary, occupation, occupation, n);  // 0 or NaN
@@ -107,30 +120,11 @@ class StateFromChunk {
     Abs(ordinary, weight, n);
     Fence();
     OneIfNotZero(ordinary, ordinary, n);
-    Sub(Get(kOrdinaryCount), weight, weight, n);
+    Sub(Get(kCount), weight, weight, n);
     Fence();
-    Add(ordinary, ordinary, Get(kOrdinaryCount), n);
+    Add(ordinary, ordinary, Get(kCount), n);
     Fence();
-    float counted = 0.0f;
-    for (int32_t row = 0; row < n; row += kRepeatLanes) {
-      Total::Whole(Get(kOrdinaryCount)[row], ordinary[row],
-                   static_cast<int32_t>(RnntMin(kRepeatLanes, n - row)), 1, 1, 8);
-    }
-    Order<HardEvent::V_S>();
-    for (int32_t row = 0; row < n; row += kRepeatLanes) {
-      counted += Get(kOrdinaryCount).GetValue(static_cast<uint32_t>(row));
-    }
-    all_ordinary_ = counted == static_cast<float>(n);
-  }
-
-  // Of values that are not negative. Neither result depends on what an instruction makes of NaN.
-  RNNT_FN void OneIfNotZero(const LocalTensor<float>& dst, const LocalTensor<float>& x, int32_t n) {
-    Muls(dst, x, 1e38f, n);
-    Fence();
-    Muls(dst, dst, 1e38f, n);
-    Fence();
-    Mins(dst, dst, 1.0f, n);
-    Fence();
+    all_ordinary_ = CountOnes(ordinary, n, Get(kCount)) == static_cast<float>(n);
   }
 
   StateVectors vectors_;

@@ -76,6 +76,35 @@ class Labels {
     return label >= 0 && label < V ? label : -1;
   }
 
+  // A row with the label kNoCell counts for nothing, whatever it holds.
+  RNNT_FN bool IsNoCell(int32_t i) {
+    return by_row_ && current_.GetValue(static_cast<uint32_t>(i)) == kNoCell;
+  }
+
+  // |label + 2| of a chunk's rows, 0 for those that are no cell.
+  RNNT_FN void DistanceFromNoCell(const LocalTensor<float>& dst, int32_t n) {
+    Cast(dst, current_, RoundMode::CAST_NONE, static_cast<uint32_t>(n));
+    Fence();
+    Adds(dst, dst, static_cast<float>(-kNoCell), n);
+    Fence();
+    Abs(dst, dst, n);
+    Fence();
+  }
+
+  // The entries of blank and label of a piece's rows become 0.
+  RNNT_FN void ClearEntries(const Piece& piece, const LocalTensor<float>& x, int32_t pitch,
+                            int64_t blank, int64_t V) {
+    for (int32_t i = 0; i < piece.rows; ++i) {
+      const int64_t entries[2] = {blank, ScalarAt(piece.tile, piece.row + i, V)};
+      for (const int64_t entry : entries) {
+        const int64_t column = entry - piece.column;
+        if (entry < 0 || column < 0 || column >= piece.columns) continue;
+        FillLane(x, i * pitch + static_cast<int32_t>(column), 0.0f, 1, 8);
+        Fence();
+      }
+    }
+  }
+
   RNNT_FN void Release() { queue_.FreeTensor(current_); }
 
   // For the tile received: where Gather finds each row's label entry.
@@ -167,6 +196,7 @@ class Labels {
 
  private:
   static constexpr int32_t kWordBytes = sizeof(int32_t);
+  static constexpr int32_t kNoCell = -2;
 
   enum TableName {
     kIota,
@@ -204,12 +234,12 @@ class Labels {
                 DataCopyPadExtParams<int32_t>(true, 0, static_cast<uint8_t>(padding), -1));
   }
 
-  // 0, -inf for a label of -1, +inf for one outside [-1, V).
+  // 0, -inf for a label of -1, +inf for one outside [-2, V).
   RNNT_FN void PreparePenalty(int64_t V, int32_t n) {
     const LocalTensor<float> penalty = Penalty(), wrong = Wrong();
     Cast(penalty, Table(kLabel), RoundMode::CAST_NONE, static_cast<uint32_t>(n));
     Fence();
-    Maxs(wrong, penalty, -1.0f, n);
+    Maxs(wrong, penalty, static_cast<float>(kNoCell), n);
     Fence();
     Mins(wrong, wrong, static_cast<float>(V - 1), n);
     Fence();

@@ -14,6 +14,9 @@ struct Options {
   float label_weight;  // 1 + fastemit_lambda
   bool fused_log_softmax;
   bool zero_infinity;
+  // Of the operators on rows only:
+  float inverse_temperature;
+  bool rest;  // the sum covers the classes that are neither blank nor label
 };
 
 RNNT_FN int64_t WrapBlank(int64_t blank, int64_t V) {
@@ -35,6 +38,20 @@ RNNT_FN Options OptionsOf(GM_ADDR params, int64_t V) {
   options.label_weight = 1.0f + p.GetValue(kRnntParamFastEmitLambda);
   options.fused_log_softmax = p.GetValue(kRnntParamFusedLogSoftmax) != 0.0f;
   options.zero_infinity = p.GetValue(kRnntParamZeroInfinity) != 0.0f;
+  options.inverse_temperature = 1.0f;
+  options.rest = false;
+  return options;
+}
+
+// For RnntRowStats and RnntRowGrad, which see logits / temperature.
+RNNT_FN Options RowOptionsOf(GM_ADDR params, int64_t V) {
+  GlobalTensor<float> p;
+  p.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(params), kRnntParamCount);
+  Options options = OptionsOf(params, V);
+  if (!options.fused_log_softmax) return options;
+  const float temperature = p.GetValue(kRnntParamTemperature);
+  options.inverse_temperature = temperature == 0.0f ? 1.0f : 1.0f / temperature;
+  options.rest = p.GetValue(kRnntParamRest) != 0.0f;
   return options;
 }
 
@@ -45,6 +62,8 @@ RNNT_FN Options OptionsOf(const RnntTiling& tiling) {
   options.label_weight = 1.0f;
   options.fused_log_softmax = tiling.fused_log_softmax != 0;
   options.zero_infinity = false;
+  options.inverse_temperature = 1.0f;
+  options.rest = false;
   return options;
 }
 

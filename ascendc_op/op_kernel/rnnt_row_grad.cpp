@@ -11,7 +11,7 @@ extern "C" __global__ __aicore__ void rnnt_row_grad(GM_ADDR logits, GM_ADDR row_
   REGISTER_TILING_DEFAULT(RnntTiling);
   GET_TILING_DATA_WITH_STRUCT(RnntTiling, data, tiling);
   AscendC::TPipe pipe;
-  const rnnt::Options options = rnnt::OptionsOf(params, data.V);
+  const rnnt::Options options = rnnt::RowOptionsOf(params, data.V);
   rnnt::RunRowGrad<DTYPE_LOGITS>(&pipe, data, options, logits, row_labels, stats, coefficients,
                                  row_dloss, dlogits);
 }

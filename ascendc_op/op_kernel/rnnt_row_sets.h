@@ -4,6 +4,7 @@
 #ifndef MINDSPORE_RNNT_RNNT_ROW_SETS_H_
 #define MINDSPORE_RNNT_RNNT_ROW_SETS_H_
 
+#include "rnnt_fill.h"
 #include "rnnt_labels.h"
 #include "rnnt_records.h"
 #include "rnnt_tiles.h"
@@ -75,7 +76,7 @@ class StatsToWorkspace {
   }
 
   // Both arcs are worked on together.
-  RNNT_FN void Store(const Tile& tile, const TileStats& stats) {
+  RNNT_FN void Store(const Tile& tile, const TileStats& stats, Labels*) {
     const int32_t P = stats.pitch;
     const LocalTensor<float> cells = queue_.AllocTensor<float>();
     const LocalTensor<float> log_sum = work_buffer_.Get<float>();
@@ -173,19 +174,68 @@ class StatsToWorkspace {
   TBuf<TPosition::VECOUT> outside_buffer_;
 };
 
-// To the tensor of RnntRowStats.
+// To the tensor of RnntRowStats. Rows that are no cell are 0; a row of -inf has a row_sum of NaN.
 class StatsToTensor {
  public:
-  RNNT_FN void Init(TPipe* pipe, int64_t rows, GM_ADDR stats) {
-    writer_.Init(pipe, rows, kStatCount, stats);
+  RNNT_FN void Init(TPipe* pipe, const RnntTiling& tiling, bool rest, GM_ADDR stats) {
+    rest_ = rest;
+    writer_.Init(pipe, tiling.rows, kStatCount, stats);
+    filler_.Init(pipe, tiling, kStatCount, stats);
+    pipe->InitBuffer(work_buffer_, 3 * kMaxRows * sizeof(float));
+    Duplicate(work_buffer_.Get<float>(), 0.0f, 3 * kMaxRows);
+    Fence();
   }
 
-  RNNT_FN void Store(const Tile& tile, const TileStats& stats) {
+  RNNT_FN void Store(const Tile& tile, const TileStats& stats, Labels* labels) {
+    Order<HardEvent::S_V>();  // scalars of the last tile may still be read
+    MarkDeadRows(stats);
     writer_.Store(tile, {{stats.row_max, stats.row_sum, stats.gaps, stats.gaps[stats.pitch]}});
+    if (AllAreCells(labels, tile.count)) return;
+    PipeBarrier<PIPE_MTE3>();
+    for (int32_t i = 0; i < tile.count; ++i) {
+      if (labels->IsNoCell(i)) filler_.Rows(tile.row + i, 1, false);
+    }
+    PipeBarrier<PIPE_MTE3>();
   }
 
  private:
+  // Some class has a gap of 0, so the sum of all is at least 1; of a row of -inf it is 0.
+  RNNT_FN void MarkDeadRows(const TileStats& stats) {
+    const int32_t P = stats.pitch;
+    const LocalTensor<float> sum = work_buffer_.Get<float>();
+    const LocalTensor<float> entries = work_buffer_.Get<float>()[kMaxRows];
+    Adds(sum, stats.row_sum, -0.5f, P);
+    if (rest_) {
+      Exp(entries, stats.gaps, 2 * P);
+      Fence();
+      Add(sum, sum, entries, P);
+      Fence();
+      Add(sum, sum, entries[P], P);
+    }
+    Fence();
+    Mins(sum, sum, 0.0f, P);
+    Fence();
+    for (int32_t i = 0; i < 2; ++i) {
+      Muls(sum, sum, 1e38f, P);
+      Fence();
+    }
+    Muls(sum, sum, 0.0f, P);  // 0, or NaN
+    Fence();
+    Add(stats.row_sum, stats.row_sum, sum, P);
+    Fence();
+  }
+
+  RNNT_FN bool AllAreCells(Labels* labels, int32_t n) {
+    const LocalTensor<float> cell = work_buffer_.Get<float>();
+    labels->DistanceFromNoCell(cell, n);
+    OneIfNotZero(cell, cell, n);
+    return CountOnes(cell, n, work_buffer_.Get<float>()[kMaxRows]) == n;
+  }
+
+  bool rest_;
   RecordWriter writer_;
+  Filler<float> filler_;
+  TBuf<TPosition::VECCALC> work_buffer_;
 };
 
 }  // namespace rnnt

@@ -11,6 +11,7 @@
 #ifndef MINDSPORE_RNNT_RNNT_STATE_H_
 #define MINDSPORE_RNNT_RNNT_STATE_H_
 
+#include "rnnt_labels.h"
 #include "rnnt_outcome.h"
 #include "rnnt_records.h"
 
@@ -65,7 +66,7 @@ class StateFromLattice {
   }
 
   // posterior = alpha * arc / P. The exponents are added first, exactly.
-  RNNT_FN void Compute(const Tile& tile, const Verdict& verdict) {
+  RNNT_FN void Compute(const Tile& tile, const Verdict& verdict, Labels* = nullptr) {
     const int32_t n = tile.count, P = static_cast<int32_t>(RnntAlignUp(n, kBlockLanes));
     LocalTensor<float> source = queue_.DeQue<float>();
     const Scaled alpha = {source[kAlpha * P], source[(kAlpha + 1) * P]};
@@ -142,7 +143,7 @@ class StateFromTensor {
   template <class Filler>
   RNNT_FN void FillNaNRows(const Piece&, Filler*) {}
   RNNT_FN void Load(const Tile& tile) { reader_.Load(tile); }
-  RNNT_FN void Compute(const Tile& tile, const Verdict&) {
+  RNNT_FN void Compute(const Tile& tile, const Verdict&, Labels*) {
     reader_.Receive();
     for (int32_t c = 0; c < kStateWidth; ++c) {
       reader_.Column(vectors_.Get(static_cast<StateColumn>(c)), c, tile.count);

@@ -233,10 +233,36 @@ RNNT_FN void FoldRows(const LocalTensor<float>& dst, const LocalTensor<float>& x
   Fold::Whole(dst, eighth, pieces, n, 1, 1);
 }
 
+// The sum of n lanes, at most kMaxRows, as a scalar; `work` has a block for each 64 of them.
+RNNT_FN float CountOnes(const LocalTensor<float>& x, int32_t n, const LocalTensor<float>& work) {
+  const int32_t parts = (n + kRepeatLanes - 1) / kRepeatLanes;
+  for (int32_t part = 0; part < parts; ++part) {
+    const int32_t row = part * kRepeatLanes;
+    Total::Whole(work[part * kBlockLanes], x[row],
+                 static_cast<int32_t>(RnntMin(kRepeatLanes, n - row)), 1, 1, 8);
+  }
+  Order<HardEvent::V_S>();
+  float count = 0.0f;
+  for (int32_t part = 0; part < parts; ++part) {
+    count += work.GetValue(static_cast<uint32_t>(part * kBlockLanes));
+  }
+  return count;
+}
+
 // blocks[i][0..8) = values[i]; reads values up to the next multiple of 8.
 RNNT_FN void ToBlocks(const LocalTensor<float>& blocks, const LocalTensor<float>& values,
                       int32_t n) {
   Brcb(blocks, values, static_cast<uint8_t>((n + 7) / 8), BrcbRepeatParams(1, 8));
+}
+
+// 1 for a value above 0, and 0 for 0; for NaN either of them or NaN.
+RNNT_FN void OneIfNotZero(const LocalTensor<float>& dst, const LocalTensor<float>& x, int32_t n) {
+  Muls(dst, x, 1e38f, n);
+  Fence();
+  Muls(dst, dst, 1e38f, n);
+  Fence();
+  Mins(dst, dst, 1.0f, n);
+  Fence();
 }
 
 // One bit of a lane mask: the lane that holds element `index` of a block-aligned view.
@@ -246,6 +272,14 @@ struct LaneMask {
 };
 
 RNNT_FN int32_t FloorToBlock(int32_t lane) { return lane / kBlockLanes * kBlockLanes; }
+
+// One lane of each of `rows` rows that lie `row_blocks` blocks apart.
+RNNT_FN void FillLane(const LocalTensor<float>& x, int32_t at, float value, int32_t rows,
+                      int32_t row_blocks) {
+  LaneMask lane(at % kBlockLanes);
+  Duplicate(x[FloorToBlock(at)], value, lane.bits, static_cast<uint8_t>(rows), 1,
+            static_cast<uint8_t>(row_blocks));
+}
 
 }  // namespace rnnt
 

@@ -4,6 +4,9 @@
 //   d loss / d x_k = exp(x_k - row_max) * (occupation / row_sum)
 //                    - [k = blank] post_blank - [k = label] post_label
 //
+// With a temperature, x_k - row_max is divided by it; with `rest`, blank and label have no first
+// term.
+//
 // clipped to [-clamp, clamp], times dloss. Input that holds log-probabilities has no softmax term
 // and is not read.
 #ifndef MINDSPORE_RNNT_ROW_GRAD_H_
@@ -108,7 +111,7 @@ class RowGrad {
   RNNT_FN void Receive(const SamplePiece& work) {
     if (work.piece.first) {
       rows_->labels().Receive();
-      state_->Compute(work.piece.tile, work.verdict);
+      state_->Compute(work.piece.tile, work.verdict, &rows_->labels());
     }
     if (options_.fused_log_softmax) reader_.Receive();
   }
@@ -132,6 +135,10 @@ class RowGrad {
                           pitch);
       reader_.Release();
       Fence();
+      if (options_.inverse_temperature != 1.0f) {
+        Muls(y, y, options_.inverse_temperature, n * pitch);
+        Fence();
+      }
       Exp(y, y, n * pitch);
       Fence();
       WithRowValue<Times>(y, y, Blocks(kFactorBlocks, piece.row), n, pitch);
@@ -139,6 +146,7 @@ class RowGrad {
       Duplicate(y, 0.0f, n * pitch);
     }
     Fence();
+    if (options_.rest) rows_->labels().ClearEntries(piece, y, pitch, options_.blank, V_);
     SubtractBlank(piece, y);
     SubtractLabels(piece, y);
     if (piece.last) rows_->labels().Release();

@@ -4,6 +4,9 @@
 //   row_max = max_k x_k                  blank_gap = x_blank - row_max
 //   row_sum = sum_k exp(x_k - row_max)   label_gap = x_label - row_max
 //
+// With a temperature all differences are divided by it; with `rest` the sum leaves out blank and
+// label.
+//
 // Input that holds log-probabilities has row_max = 0 and row_sum = 1, and only its blank and label
 // entries are read.
 #ifndef MINDSPORE_RNNT_ROW_STATS_H_
@@ -33,6 +36,7 @@ class RowStats {
     pipe->InitBuffer(pick_queue_, 1, 2 * kMaxRows * kBlockBytes);
     pipe->InitBuffer(vector_buffer_, kVectorCount * kMaxRows * sizeof(float));
     pipe->InitBuffer(block_buffer_, kMaxRows * kBlockBytes);
+    pipe->InitBuffer(entry_buffer_, kBlockLanes * kBlockBytes);
     pipe->InitBuffer(gap_buffer_, 2 * kMaxRows * sizeof(float));
     Duplicate(vector_buffer_.Get<float>(), 0.0f, kVectorCount * kMaxRows);
     Fence();
@@ -46,8 +50,8 @@ class RowStats {
     const bool fused = options_.fused_log_softmax;
     pieces_.Init(rows_, fused ? static_cast<int32_t>(V_) : 1, kTileLanes, sizeof(T));
     row_offsets_ = labels.RowOffsets(pieces_.pitch(), pieces_.max_rows());
-    picks_alone_ = !fused || !pieces_.whole_rows() || pieces_.max_rows() < kBlockLanes;
-    pick_offsets_ = labels.PickOffsets(kWordsPerBlock * sizeof(float));
+    picks_alone_ = !fused || !pieces_.whole_rows();
+    pick_offsets_ = labels.PickOffsets((picks_alone_ ? kWordsPerBlock : 1) * sizeof(float));
     Piece next;
     bool more = pieces_.Next(&next);
     if (more) Load(next);
@@ -63,13 +67,15 @@ class RowStats {
       if (piece.first) {
         labels.Prepare(piece.tile, V_);
         if (picks_alone_) TakePicks(piece.tile.count);
-        labels.Release();
       }
       if (fused) {
         Normalise(piece, reader_.Floats(piece, pieces_.pitch(), wide_buffer_.Get<float>()));
         reader_.Release();
       }
-      if (piece.last) Finish(piece.tile);
+      if (piece.last) {
+        Finish(piece.tile);
+        labels.Release();
+      }
     }
   }
 
@@ -88,7 +94,19 @@ class RowStats {
   static constexpr int32_t kLabelPicks = kMaxRows * kWordsPerBlock;  // behind those of the blank
 
   // One lane for each row: of the tile, and of the piece that is worked on.
-  enum Vector { kMax, kSum, kBlank, kLabel, kPieceMax, kNewMax, kPieceSum, kNewSum, kVectorCount };
+  enum Vector {
+    kMax,
+    kSum,
+    kBlank,
+    kLabel,
+    kPieceMax,
+    kNewMax,
+    kPieceSum,
+    kNewSum,
+    kPieceEntry,
+    kPieceOffset,
+    kVectorCount
+  };
 
   RNNT_FN LocalTensor<float> Get(Vector vector) {
     return vector_buffer_.Get<float>()[vector * kMaxRows];
@@ -118,6 +136,7 @@ class RowStats {
     ToBlocks(blocks, Get(kPieceMax), n);
     Fence();
     WithRowValue<Minus>(x, x, blocks, n, pitch);
+    Scale(x, n * pitch);
     if (piece.row_ends) {
       if (piece.row % kBlockLanes == 0) {
         Adds(Get(kMax)[piece.row], Get(kPieceMax), 0.0f, n);
@@ -128,6 +147,7 @@ class RowStats {
     Fence();
     Exp(x, x, n * pitch);
     Fence();
+    if (options_.rest) rows_->labels().ClearEntries(piece, x, pitch, options_.blank, V_);
     if (piece.row_begins && piece.row_ends) {
       FoldRows<Total>(Get(kSum)[piece.row], x, n, pitch, eighth, partials);
       Fence();
@@ -145,18 +165,50 @@ class RowStats {
     Fence();
   }
 
+  RNNT_FN void Scale(const LocalTensor<float>& x, int32_t lanes) {
+    if (options_.inverse_temperature == 1.0f) return;
+    Fence();
+    Muls(x, x, options_.inverse_temperature, lanes);
+  }
+
   // x_blank and x_label, while the rows are still what was read.
   RNNT_FN void TakeEntries(const Piece& piece, const LocalTensor<float>& x) {
     const uint32_t n = static_cast<uint32_t>(piece.rows);
-    Gather(Get(kBlank)[piece.row], x, row_offsets_,
-           static_cast<uint32_t>(options_.blank * sizeof(float)), n);
-    Gather(Get(kLabel)[piece.row], x, rows_->labels().EntryOffsets()[piece.row], 0, n);
+    const uint32_t blank = static_cast<uint32_t>(options_.blank * sizeof(float));
+    const LocalTensor<uint32_t> entries = rows_->labels().EntryOffsets();
+    if (pieces_.max_rows() >= kBlockLanes) {
+      Gather(Get(kBlank)[piece.row], x, row_offsets_, blank, n);
+      Gather(Get(kLabel)[piece.row], x, entries[piece.row], 0, n);
+      return;
+    }
+    // Few long rows: the piece's place in the vectors of the tile is not aligned.
+    const LocalTensor<float> found = Get(kPieceEntry), blocks = entry_buffer_.Get<float>();
+    const LocalTensor<int32_t> offsets = Get(kPieceOffset).template ReinterpretCast<int32_t>();
+    Gather(found, x, row_offsets_, blank, n);
+    Gather(offsets, entries.ReinterpretCast<int32_t>(), pick_offsets_,
+           static_cast<uint32_t>(piece.row * sizeof(float)), n);
+    Fence();
+    Adds(offsets, offsets, -piece.row * pieces_.pitch() * static_cast<int32_t>(sizeof(float)),
+         piece.rows);
+    PieceToTile(kBlank, piece, found, blocks);
+    Gather(found, x, offsets.ReinterpretCast<uint32_t>(), 0, n);
+    Fence();
+    PieceToTile(kLabel, piece, found, blocks);
+  }
+
+  RNNT_FN void PieceToTile(Vector vector, const Piece& piece, const LocalTensor<float>& values,
+                           const LocalTensor<float>& blocks) {
+    ToBlocks(blocks, values, piece.rows);
+    Fence();
+    ToTile(vector, piece, blocks);
+    Fence();
   }
 
   RNNT_FN void RaiseMaximum(int32_t n) {
     Max(Get(kNewMax), Get(kNewMax), Get(kPieceMax), n);
     Fence();
     Sub(Get(kPieceMax), Get(kPieceMax), Get(kNewMax), n);
+    Scale(Get(kPieceMax), n);
     Fence();
     Exp(Get(kPieceMax), Get(kPieceMax), n);
     Fence();
@@ -221,13 +273,14 @@ class RowStats {
     if (options_.fused_log_softmax) {
       Sub(blank, Get(kBlank), Get(kMax), pitch);
       Sub(label, Get(kLabel), Get(kMax), pitch);
+      Scale(blank, 2 * pitch);
     } else {
       Adds(blank, Get(kBlank), 0.0f, pitch);
       Adds(label, Get(kLabel), 0.0f, pitch);
     }
     Fence();
     rows_->labels().Close(tile, label);
-    sink_->Store(tile, {Get(kMax), Get(kSum), blank, pitch});
+    sink_->Store(tile, {Get(kMax), Get(kSum), blank, pitch}, &rows_->labels());
     Fence();
   }
 
@@ -242,7 +295,7 @@ class RowStats {
   GlobalTensor<Word> logits_;
   TQue<TPosition::VECIN, 1> pick_queue_;
   TBuf<TPosition::VECCALC> wide_buffer_, eighth_buffer_, partial_buffer_, vector_buffer_,
-      gap_buffer_, block_buffer_;
+      gap_buffer_, entry_buffer_, block_buffer_;
 };
 
 }  // namespace rnnt

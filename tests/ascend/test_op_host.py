@@ -149,6 +149,21 @@ def test_padded_logits(host):
     assert (tiling["padded"], tiling["max_t"], tiling["max_u1"]) == (1, 7, 4)
 
 
+def test_rows_of_any_leading_shape(host):
+    labels, params = ("int32", (2, 7, 4)), ("float32", (8,))
+    inputs = [("float32", (2, 7, 4, 5)), labels, params]
+    _, tiling = tile(host, "RnntRowStats", inputs)
+    assert (tiling["rows"], tiling["V"], tiling["padded"]) == (56, 5, 0)
+    stats, coefficients = ("float32", (2, 7, 4, 4)), ("float32", (2, 7, 4, 3))
+    inputs[2:] = [stats, coefficients, ("float32", (2, 7, 4)), params]
+    _, tiling = tile(host, "RnntRowGrad", inputs)
+    assert (tiling["rows"], tiling["V"], tiling["padded"]) == (56, 5, 0)
+    lengths = ("int32", (2,))
+    _, tiling = tile(host, "RnntLattice", [stats, lengths, lengths, params])
+    assert (tiling["rows"], tiling["padded"]) == (56, 1)
+    assert (tiling["max_t"], tiling["max_u1"]) == (7, 4)
+
+
 def test_rows_beyond_int32(host):
     _, tiling = tile(host, "RnntForward", batch((2**33, 4), B=1, max_u=0))
     assert tiling["rows"] == 2**33
@@ -198,8 +213,18 @@ def test_attributes_reach_the_kernel(host, blank):
         ),
         (
             "RnntRowStats",
+            [("float16", (7,)), ("int32", ()), ("float32", (8,))],
+            "'logits' must be of rank 2 or more, but got shape (7)",
+        ),
+        (
+            "RnntRowStats",
             [("float16", (4, 5, 6, 7)), ("int32", (120,)), ("float32", (8,))],
-            "'logits' must be of rank 2, but got shape (4, 5, 6, 7)",
+            "'row_labels' must be of shape (4, 5, 6), but got shape (120)",
+        ),
+        (
+            "RnntLattice",
+            [("float32", (2, 5, 4, 3)), ("int32", (2,)), ("int32", (2,)), ("float32", (8,))],
+            "'stats' must be of shape (2, 5, 4, 4), but got shape (2, 5, 4, 3)",
         ),
         (
             "RnntFused",

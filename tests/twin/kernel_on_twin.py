@@ -209,24 +209,49 @@ def row_labels_of(targets, logit_lengths, target_lengths):
     return np.concatenate(rows).astype(np.int32)
 
 
+def tiling_of_rows(logits) -> Tiling:
+    """Rows of any leading shape, which belong to no batch."""
+    return tiling_of(logits.reshape(-1, logits.shape[-1]))
+
+
+def launch_rows(logits, labels, coefficients, dloss) -> list[driver.Result]:
+    """RnntRowStats and RnntRowGrad of float32 rows on one core, with their counters."""
+    tiling = tiling_of_rows(logits)
+    inputs = {"logits": logits, "row_labels": labels, "params": pack_params()}
+    outputs = {"stats": ((len(logits), 4), "float32")}
+    stats = launch("rnnt_row_stats", "float32", inputs, outputs, tiling, ROW_STATS, 1)
+    inputs = {
+        "logits": logits,
+        "row_labels": labels,
+        "stats": stats.outputs["stats"],
+        "coefficients": coefficients,
+        "row_dloss": np.asarray(dloss, np.float32),
+        "params": pack_params(),
+    }
+    outputs = {"dlogits": (logits.shape, "float32")}
+    return [stats, launch("rnnt_row_grad", "float32", inputs, outputs, tiling, ROW_GRAD, 1)]
+
+
 def row_stats(logits, row_labels, dtype="float32", cores=7, **params):
     inputs = {"logits": encode(logits, dtype), "row_labels": row_labels}
     inputs["params"] = pack_params(**params)
-    outputs = {"stats": ((len(logits), 4), "float32")}
-    result = launch("rnnt_row_stats", dtype, inputs, outputs, tiling_of(logits), ROW_STATS, cores)
+    outputs = {"stats": ((*logits.shape[:-1], 4), "float32")}
+    tiling = tiling_of_rows(logits)
+    result = launch("rnnt_row_stats", dtype, inputs, outputs, tiling, ROW_STATS, cores)
     return result.outputs["stats"]
 
 
 def lattice(stats, logit_lengths, target_lengths, cores=7, **params):
-    B, N = len(logit_lengths), len(stats)
+    B = len(logit_lengths)
     inputs = {
         "stats": stats,
         "logit_lengths": np.asarray(logit_lengths, np.int32),
         "target_lengths": np.asarray(target_lengths, np.int32),
         "params": pack_params(**params),
     }
-    outputs = {"loss": ((B,), "float32"), "coefficients": ((N, 3), "float32")}
-    tiling = Tiling(N, B, 0, 0, 0, NO_TARGETS, 0, 0, 0, 0.0, 0)
+    outputs = {"loss": ((B,), "float32"), "coefficients": ((*stats.shape[:-1], 3), "float32")}
+    tiling = tiling_of(stats, batch=B)
+    tiling.V = 0
     result = launch("rnnt_lattice", "float32", inputs, outputs, tiling, LATTICE, cores)
     return result.outputs["loss"], result.outputs["coefficients"]
 
@@ -241,5 +266,6 @@ def row_grad(logits, labels, stats, coefficients, dloss, dtype="float32", cores=
         "params": pack_params(**params),
     }
     outputs = {"dlogits": (logits.shape, storage(dtype))}
-    result = launch("rnnt_row_grad", dtype, inputs, outputs, tiling_of(logits), ROW_GRAD, cores)
+    tiling = tiling_of_rows(logits)
+    result = launch("rnnt_row_grad", dtype, inputs, outputs, tiling, ROW_GRAD, cores)
     return decode(result.outputs["dlogits"], dtype)

@@ -23,7 +23,8 @@ ROWS, V, BLANK = 257, 9, 0
 
 
 def problem() -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Inputs, and the gradient in closed form. Every seventh row has a dloss of 0."""
+    """Inputs, and the gradient in closed form. Every seventh row has a dloss of 0; the
+    ninth is no cell."""
     rng = np.random.default_rng(5)
     x = rng.normal(0, 2, (ROWS, V)).astype(np.float32)
     labels = rng.integers(1, V, ROWS).astype(np.int32)
@@ -36,7 +37,8 @@ def problem() -> tuple[dict[str, np.ndarray], np.ndarray]:
     expected = exponentials / row_sum * occupation
     expected[:, BLANK] -= post[:, 0]
     expected[np.arange(ROWS), labels] -= post[:, 1]
-    x[7] = np.nan
+    x[7] = x[8] = np.nan
+    labels[8], expected[8] = -2, 0
     inputs = {
         "logits": x,
         "row_labels": labels,

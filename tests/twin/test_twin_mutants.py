@@ -96,7 +96,7 @@ def planted(mutant: mutants.Mutant, folder: Path) -> Operator:
         path = folder / file
         path.write_text(mutant.patch(path.read_text(), file))
     # The host side includes these files; otherwise its own build serves all.
-    shared = {"op_kernel/rnnt_sizes.h", "op_kernel/rnnt_geometry.h", "op_host/rnnt_tile.cpp"}
+    shared = {"op_kernel/rnnt_sizes.h", "op_kernel/rnnt_geometry.h", "op_host/rnnt_tiler.h"}
     op_host = folder / "op_host" if mutant.files() & shared else OP / "op_host"
     return Operator(folder / "op_kernel", op_host)
 
