@@ -131,7 +131,7 @@ class Lattice {
     arc_queue_.EnQue(arcs);
   }
 
-  // Row `lane / lanes of the strip` of a slab's arrays.
+  // The arcs of the diagonal that begins at `lane` of a slab's arrays.
   RNNT_FN Arcs ArcsAt(const StripTask& task, const LocalTensor<float>& arrays, int32_t lane) {
     const Scaled blank = {arrays[lane], arrays[2 * kSlabLanes + lane]};
     const Scaled label = {arrays[kSlabLanes + lane], arrays[3 * kSlabLanes + lane]};

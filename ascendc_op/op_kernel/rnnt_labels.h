@@ -8,6 +8,7 @@
 #ifndef MINDSPORE_RNNT_RNNT_LABELS_H_
 #define MINDSPORE_RNNT_RNNT_LABELS_H_
 
+#include "rnnt_fold.h"
 #include "rnnt_tiles.h"
 
 namespace rnnt {

@@ -12,6 +12,7 @@
 #ifndef MINDSPORE_RNNT_ROW_STATS_H_
 #define MINDSPORE_RNNT_ROW_STATS_H_
 
+#include "rnnt_fold.h"
 #include "rnnt_options.h"
 #include "rnnt_row_sets.h"
 #include "rnnt_rows.h"
