@@ -136,7 +136,13 @@ def build_optimizer(model: Transducer, config: Config, total_updates: int) -> nn
     optim, parameters = config.optim, model.trainable_params()
     rate = WarmupCosine(optim, total_updates)
     if optim.weight_decay:
-        return nn.AdamWeightDecay(
-            parameters, rate, beta2=optim.beta2, weight_decay=optim.weight_decay
-        )
+        # Biases and the scales of LayerNorm have one axis; they are no weights to keep small.
+        decayed = [item for item in parameters if item.ndim > 1]
+        others = [item for item in parameters if item.ndim <= 1]
+        groups = [
+            {"params": decayed, "weight_decay": optim.weight_decay},
+            {"params": others, "weight_decay": 0.0},
+            {"order_params": parameters},
+        ]
+        return nn.AdamWeightDecay(groups, rate, beta2=optim.beta2)
     return nn.Adam(parameters, rate, beta2=optim.beta2)
