@@ -1,6 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shared by all tests: the tolerance table is in `tolerances`, oracles and batches in `oracles`."""
 
+from pathlib import Path
+
+import pytest
 from tolerances import TOLERANCE
 
 __all__ = ["TOLERANCE"]
+
+TESTS = Path(__file__).parent
+# Folders and files whose tests train, compile C++, start processes or compile many graphs.
+SLOW = {
+    *("ascend", "package", "parity", "recipe", "twin"),
+    *("test_commands.py", "test_family_errors.py", "test_first_calls.py", "test_joiner_loss.py"),
+    *("test_memory.py", "test_modes.py", "test_rnnt_loss.py", "test_tools.py", "test_training.py"),
+}
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.path.is_relative_to(TESTS) and item.path.relative_to(TESTS).parts[0] in SLOW:
+            item.add_marker(pytest.mark.slow)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every statement of mindspore_rnnt.conformance on every backend of this machine.
 
-A test is a statement in one form, with all its small or all its large cases. Large ones, and the
-modes of MindSpore that compile a graph per shape, are marked slow. The twin runs small cases; its
+A test is a statement in one form, with all its small or all its large cases. Large ones, and all
+backends but the best SIMD level and PyNative mode, are marked slow. The twin runs small cases; its
 own tests have long samples and wide rows.
 """
 
@@ -28,8 +28,7 @@ BACKENDS = {
     **{f"mindspore-{mode}": partial(MindSpore, mode) for mode in MODES},
 }
 RUN_LARGE_CASES = {name for name in BACKENDS if name.startswith("cpu") or name.endswith("pynative")}
-QUICK = {name for name in BACKENDS if name.startswith("cpu")}
-QUICK |= {"twin", "mindspore-pynative", "mindspore-graph_dynamic"}
+QUICK = {f"cpu-{native.cpu_levels()[0]}", "mindspore-pynative"}
 
 backend_of = lru_cache(lambda name: BACKENDS[name]())  # kept with the graphs that it has compiled
 
