@@ -4,7 +4,8 @@
 import pytest
 from tolerances import TOLERANCE
 
-from mindspore_rnnt.bench.memory import FORMS, MODES, peak_bytes
+from mindspore_rnnt.bench.contenders import FORMS
+from mindspore_rnnt.bench.memory import MODES, peak_bytes
 from mindspore_rnnt.bench.problems import uniform
 
 
