@@ -6,7 +6,7 @@ or class that the user called), the argument, what it must be and what came.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, NoReturn
 
@@ -18,6 +18,8 @@ from .rows import row_count
 
 LOGITS_DTYPES = ("Float32", "Float16", "BFloat16")
 INT_DTYPES = ("Int32", "Int64")
+INTS = ("targets", "logit_lengths", "target_lengths", "frame_rows", "step_rows", "starts")
+BATCH = ("logits", "targets", "logit_lengths", "target_lengths")
 REDUCTIONS = ("none", "mean", "sum")
 MOST_BLANK, MOST_FASTEMIT = 2**24, 1e30
 
@@ -61,11 +63,8 @@ def check_switches(caller: str, **switches: object) -> None:
             refuse(caller, TypeError, name, "a bool", type(value).__name__)
 
 
-def check_tensors(
-    caller: str, logits: object, targets: object, logit_lengths: object, target_lengths: object
-) -> None:
-    names = ("logits", "targets", "logit_lengths", "target_lengths")
-    for name, value in zip(names, (logits, targets, logit_lengths, target_lengths)):
+def check_tensors(caller: str, names: Iterable[str], values: Iterable[object]) -> None:
+    for name, value in zip(names, values):
         if not isinstance(value, Tensor):
             refuse(caller, TypeError, name, "a Tensor", type(value).__name__)
 
@@ -80,9 +79,8 @@ def check_shapes(caller: str, dtypes: Sequence[Any], shapes: Sequence[Any], blan
 
     What is not known when a graph is compiled is None: a size, or a whole shape.
     """
-    names = ("logits", "targets", "logit_lengths", "target_lengths")
     ranks = ((2, 4), (2,), (1,), (1,))
-    for name, dtype, shape, rank in zip(names, dtypes, shapes, ranks):
+    for name, dtype, shape, rank in zip(BATCH, dtypes, shapes, ranks):
         allowed = LOGITS_DTYPES if name == "logits" else INT_DTYPES
         if str(dtype) not in allowed:
             refuse(caller, TypeError, name, f"a Tensor of one of {list(allowed)}", dtype)
@@ -98,15 +96,52 @@ def check_shapes(caller: str, dtypes: Sequence[Any], shapes: Sequence[Any], blan
         refuse(
             caller, ValueError, "logit_lengths", "of at least 1 sample", f"shape {logit_lengths}"
         )
-    sizes = dict(zip(names, (logits[0], targets[0], logit_lengths[0], target_lengths[0])))
+    sizes = dict(zip(BATCH, (logits[0], targets[0], logit_lengths[0], target_lengths[0])))
     if len(logits) == 2:
         del sizes["logits"]  # its rows are no samples
     check_batch_size(caller, {name: size for name, size in sizes.items() if size is not None})
     if 0 in logits[1:]:
         parts = "class" if len(logits) == 2 else "frame, predictor step and class"
         refuse(caller, ValueError, "logits", f"of at least 1 {parts}", f"shape {logits}")
+    check_blank(caller, blank, V, "'logits'")
+
+
+def check_dims(
+    caller: str,
+    dims: Mapping[str, Sequence[str]],
+    dtypes: Sequence[Any],
+    shapes: Sequence[Any],
+    **sizes: int,
+) -> None:
+    """Dtypes and shapes of the tensors that `dims` names, in its order: name -> names of the axes.
+    `sizes` of some axes are known before. In `shapes`, None or -1 is a size and None or (-2,) a
+    shape that is unknown when a graph is compiled."""
+    for (name, axes), dtype, shape in zip(dims.items(), dtypes, shapes):
+        allowed = INT_DTYPES if name in INTS else LOGITS_DTYPES
+        if str(dtype) not in allowed:
+            refuse(caller, TypeError, name, f"a Tensor of one of {list(allowed)}", dtype)
+        if shape is None or -2 in shape:
+            continue
+        expected = f"of shape ({', '.join(axes)})"
+        if len(shape) != len(axes):
+            refuse(caller, ValueError, name, expected, f"shape {shape}")
+        for axis, size in zip(axes, shape):
+            if size in (None, -1):
+                continue
+            if axis == "max_U" and size == 1 and sizes.get(axis) == 0:
+                continue  # no label at all, where a Tensor needs an entry
+            if size == 0 and axis != "max_U":
+                refuse(caller, ValueError, name, f"{expected} with {axis} >= 1", f"shape {shape}")
+            if sizes.setdefault(axis, size) != size:
+                with_size = f"{expected} with {axis} = {sizes[axis]}"
+                refuse(caller, ValueError, name, with_size, f"shape {shape}")
+            if axis == "max_U + 1":
+                sizes["max_U"] = size - 1
+
+
+def check_blank(caller: str, blank: int, V: int | None, V_from: str) -> None:
     if V is not None and not -V <= blank < V:
-        refuse(caller, ValueError, "blank", f"in [{-V}, {V}), as 'logits' has {V} classes", blank)
+        refuse(caller, ValueError, "blank", f"in [{-V}, {V}), as {V_from} has {V} classes", blank)
 
 
 def check_batch_size(caller: str, sizes: dict[str, int]) -> None:

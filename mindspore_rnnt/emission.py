@@ -7,13 +7,11 @@ from typing import Any
 import mindspore as ms
 from mindspore import Tensor, ops
 
-from .checks import INT_DTYPES, refuse
+from .checks import check_dims
 from .kernels.recorder import in_given_precision
 from .launch import as_int32, is_compiled
 from .posteriors import RnntPosteriors
 from .row_labels import packed_rows
-
-_CALLER = "expected_frames"
 
 
 def expected_frames(
@@ -104,19 +102,7 @@ def _packed_moments(
 
 @ms.constexpr(check=False)
 def _check(dtypes: Sequence[Any], shapes: Sequence[Any]) -> None:
-    names = ("posteriors", "logit_lengths", "target_lengths")
-    for name, dtype, shape in zip(names, dtypes, shapes):
-        allowed = ("Float32",) if name == "posteriors" else INT_DTYPES
-        if str(dtype) not in allowed:
-            refuse(_CALLER, TypeError, name, f"of one of {list(allowed)}", dtype)
-        ranks = (1, 3) if name == "posteriors" else (1,)
-        if shape is None or len(shape) not in ranks:
-            expected = f"of rank {' or '.join(map(str, ranks))}"
-            refuse(_CALLER, ValueError, name, expected, f"shape {shape}")
-    B = shapes[1][0]
-    sizes = [("target_lengths", shapes[2][0])]
-    sizes += [("posteriors", shapes[0][0])] if len(shapes[0]) == 3 else []
-    for name, size in sizes:
-        if None not in (size, B) and size != B:
-            expected = f"of {B} samples, as many as 'logit_lengths' holds"
-            refuse(_CALLER, ValueError, name, expected, f"{size} samples")
+    packed = shapes[0] is not None and len(shapes[0]) == 1
+    cells = ("N",) if packed else ("B", "max_T", "max_U + 1")
+    dims = {"posteriors": cells, "logit_lengths": ("B",), "target_lengths": ("B",)}
+    check_dims("expected_frames", dims, dtypes, shapes)

@@ -9,7 +9,15 @@ from typing import Any
 import mindspore as ms
 from mindspore import Tensor, ops
 
-from .checks import check_options, check_shapes, check_switches, check_tensors, check_values, refuse
+from .checks import (
+    BATCH,
+    check_options,
+    check_shapes,
+    check_switches,
+    check_tensors,
+    check_values,
+    refuse,
+)
 from .kernels import prepare_import
 from .native import pack_params
 
@@ -29,7 +37,7 @@ def checked_batch(
     """The batch of the function `caller`, with int32 in place of int64; `options` are what
     `check_options` takes. Values are looked at only where they are known: not in a graph."""
     if not compiled:
-        check_tensors(caller, logits, targets, logit_lengths, target_lengths)
+        check_tensors(caller, BATCH, (logits, targets, logit_lengths, target_lengths))
     else:  # a list in a graph has no dtype
         are_tensors = (
             isinstance(logits, Tensor),

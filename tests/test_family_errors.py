@@ -53,11 +53,16 @@ def test_refusals_of_expected_frames():
     T, U = Tensor(_int(3, 2)), Tensor(_int(1, 1))
     label = Tensor(np.zeros((2, 3, 2), np.float32))
     for posteriors, lengths, error, message in (
-        ((None, None, label[:1]), (T, U), ValueError, "'posteriors' must be of 2 samples"),
-        ((None, None, label[0]), (T, U), ValueError, "'posteriors' must be of rank 1 or 3"),
-        ((None, None, T), (T, U), TypeError, "'posteriors' must be of one of .* got Int32"),
-        ((None, None, label), (T, U[:1]), ValueError, "'target_lengths' must be of 2 samples"),
-        ((None, None, label), (T, label), TypeError, "'target_lengths' must be of one of"),
+        ((None, None, label[:1]), (T, U), ValueError, r"'logit_lengths' must be of .* B = 1"),
+        ((None, None, label[0]), (T, U), ValueError, r"'posteriors' must be of shape \(B, max_T, "),
+        (
+            (None, None, T),
+            (T, U),
+            TypeError,
+            "'posteriors' must be a Tensor of one of .* got Int32",
+        ),
+        ((None, None, label), (T, U[:1]), ValueError, "'target_lengths' must be of .* B = 2"),
+        ((None, None, label), (T, label), TypeError, "'target_lengths' must be a Tensor of one of"),
     ):
         with pytest.raises(error, match=f"^For 'expected_frames', the {message}"):
             expected_frames(posteriors, *lengths)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..checks import INT_DTYPES, LOGITS_DTYPES, check_labels, check_lengths, refuse
+from ..checks import check_dims, check_labels, check_lengths, refuse
 from ..rows import packed_indices
 
 _CALLER = "JoinerRNNTLoss"
@@ -36,9 +36,8 @@ _UNITS = {
 def check_tensors(
     dtypes: Sequence[Any], shapes: Sequence[Any], encoder_dim: int, predictor_dim: int
 ) -> None:
-    """Dtypes and shapes of JoinerRNNTLoss, in the order of `_DIMS`. In `shapes`, None or -1 is a
-    size and (-2,) a rank that is unknown when a graph is compiled."""
-    _check_tensors(_CALLER, tuple(_DIMS), dtypes, shapes, encoder_dim, predictor_dim)
+    """Dtypes and shapes of JoinerRNNTLoss, in the order of `_DIMS`; see `check_dims`."""
+    check_dims(_CALLER, _DIMS, dtypes, shapes, De=encoder_dim, Dp=predictor_dim)
 
 
 def check_joiner_inputs(
@@ -46,47 +45,13 @@ def check_joiner_inputs(
 ) -> None:
     """The same for PackedJoiner, which takes four of them."""
     names = "encoder_out", "predictor_out", "frame_rows", "step_rows"
-    _check_tensors("PackedJoiner", names, dtypes, shapes, encoder_dim, predictor_dim)
-
-
-def _check_tensors(
-    caller: str,
-    names: Sequence[str],
-    dtypes: Sequence[Any],
-    shapes: Sequence[Any],
-    encoder_dim: int,
-    predictor_dim: int,
-) -> None:
-    sizes = {"De": encoder_dim, "Dp": predictor_dim}
-    for name, dtype, shape in zip(names, dtypes, shapes):
-        dims = _DIMS[name]
-        allowed = LOGITS_DTYPES if len(dims) == 3 else INT_DTYPES
-        if str(dtype) not in allowed:
-            refuse(caller, TypeError, name, f"a Tensor of one of {list(allowed)}", dtype)
-        if -2 in shape:
-            continue
-        expected = f"of shape ({', '.join(dims)})"
-        if len(shape) != len(dims):
-            refuse(caller, ValueError, name, expected, f"shape {shape}")
-        for dim, size in zip(dims, shape):
-            if size in (None, -1):
-                continue
-            if size == 0 and dim != "max_U":
-                refuse(caller, ValueError, name, f"{expected} with {dim} >= 1", f"shape {shape}")
-            if sizes.setdefault(dim, size) != size:
-                refuse(
-                    caller,
-                    ValueError,
-                    name,
-                    f"{expected} with {dim} = {sizes[dim]}",
-                    f"shape {shape}",
-                )
-            if dim == "max_U + 1":
-                sizes["max_U"] = size - 1
+    dims = {name: _DIMS[name] for name in names}
+    check_dims("PackedJoiner", dims, dtypes, shapes, De=encoder_dim, Dp=predictor_dim)
 
 
 def check_batch(
     max_t: int,
+    max_u: int,
     V: int,
     targets: np.ndarray,
     logit_lengths: np.ndarray,
@@ -95,7 +60,6 @@ def check_batch(
     step_rows: np.ndarray,
 ) -> None:
     """The values, as NumPy arrays: lengths, rows and labels."""
-    max_u = targets.shape[1]
     check_lengths(_CALLER, "logit_lengths", logit_lengths, 1, max_t, "encoder_out")
     check_lengths(_CALLER, "target_lengths", target_lengths, 0, max_u, "targets")
     rows = packed_indices(logit_lengths, target_lengths, max_t, max_u)
@@ -111,11 +75,6 @@ def check_batch(
                 else f"another value in row {np.argmax(got != expected)}",
             )
     check_labels(_CALLER, targets, target_lengths, V, "the joiner")
-
-
-def check_blank(blank: int, V: int) -> None:
-    if not -V <= blank < V:
-        _refuse(ValueError, "blank", f"in [{-V}, {V}), as the joiner has {V} classes", blank)
 
 
 def check_joiner(joiner: object, joiner_type: type) -> None:

@@ -143,7 +143,7 @@ class ChunkedPhases(_Chunks):
         out: Any,
         dout: Any,
     ) -> tuple[Tensor, ...]:
-        refuse_recorded_bprop(ops.gather)
+        refuse_recorded_bprop(ops.gather, "JoinerRNNTLoss")
         inputs = frames, steps, weight, step_labels, frame_rows, step_rows
         return (
             *self.gradients(*inputs, *out[1:], dout[0]),

@@ -8,12 +8,18 @@ from typing import Any
 import mindspore as ms
 from mindspore import Tensor, nn, ops
 
-from ..checks import check_options, check_reduction, check_switches, describe_options
+from ..checks import (
+    check_blank,
+    check_options,
+    check_reduction,
+    check_switches,
+    describe_options,
+)
 from ..kernels.recorder import in_given_precision
 from ..launch import as_int32, is_compiled, reduce_losses
+from ..row_labels import step_labels
 from .checks import (
     check_batch,
-    check_blank,
     check_joiner,
     check_tensors,
     rows_within,
@@ -107,7 +113,7 @@ class JoinerRNNTLoss(TakesLabelRows):
         check_options("JoinerRNNTLoss", blank, *others)
         check_switches("JoinerRNNTLoss", validate=validate)
         self.classes, joiner_dim = joiner.output.weight.shape
-        check_blank(blank, self.classes)
+        check_blank("JoinerRNNTLoss", blank, self.classes, "the joiner")
         self.widths = (joiner.encoder_proj.in_channels, joiner.predictor_proj.in_channels)
         self.reduction = reduction
         self.validate = validate
@@ -135,7 +141,8 @@ class JoinerRNNTLoss(TakesLabelRows):
         if is_compiled(ops.clamp):
             return self.loss(*inputs)
         if self.validate:
-            check_batch(encoder_out.shape[1], self.classes, *[x.asnumpy() for x in batch])
+            sizes = encoder_out.shape[1], predictor_out.shape[1] - 1, self.classes
+            check_batch(*sizes, *[x.asnumpy() for x in batch])
         return in_given_precision(self.loss, *inputs)
 
     def extend_repr(self) -> str:
@@ -159,14 +166,15 @@ class JoinerRNNTLoss(TakesLabelRows):
         weight = ops.cat((output.weight.astype(bias.dtype), bias), 1)
         frames, steps = _append_column(frames, self.input_of_one), _append_column(steps, 0)
         target_lengths = as_int32(target_lengths)
-        step_labels, labels_fit = _step_labels(as_int32(targets), target_lengths, self.classes)
+        max_u1 = predictor_out.shape[1]
+        labels, labels_fit = step_labels(as_int32(targets), target_lengths, self.classes, max_u1)
         frame_rows, step_rows = as_int32(frame_rows), as_int32(step_rows)
         good = rows_belong(encoder_out.shape, predictor_out.shape, frame_rows, step_rows)
         losses, _, _ = self.phases(
             frames,
             steps,
             weight,
-            step_labels,
+            labels.reshape((-1,)),
             ops.select(good, frame_rows, ops.zeros_like(frame_rows)),
             ops.select(good, step_rows, ops.zeros_like(step_rows)),
             as_int32(logit_lengths),
@@ -179,18 +187,6 @@ class JoinerRNNTLoss(TakesLabelRows):
 
 def _append_column(x: Tensor, value: float) -> Tensor:
     return ops.cat((x, ops.full((x.shape[0], 1), value, dtype=x.dtype)), 1)
-
-
-def _step_labels(targets: Tensor, target_lengths: Tensor, V: int) -> tuple[Tensor, Tensor]:
-    """The label that may follow each predictor step, (B * max_U1,), -1 where none may; and whether
-    a sample's labels are classes, (B,)."""
-    B, max_U = targets.shape
-    none = ops.full((B, 1), -1, dtype=ms.int32)
-    used = ops.expand_dims(ops.range(0, max_U + 1, 1), 0) < ops.expand_dims(target_lengths, 1)
-    labels = ops.where(used, ops.cat((targets, none), 1), -1)
-    is_class = ops.logical_and(labels >= 0, labels < V)
-    fits = ops.logical_or(is_class, ops.logical_not(used)).all(axis=1)
-    return ops.where(is_class, labels, -1).reshape((-1,)), fits
 
 
 @ms.constexpr(check=False)

@@ -49,13 +49,13 @@ def forgetting_on_error() -> Iterator[None]:
 
 
 @ms.constexpr(check=False)
-def refuse_recorded_bprop(any_function: Any) -> None:
+def refuse_recorded_bprop(any_function: Any, caller: str) -> None:
     """Call it in the `bprop` of a Cell. What runs there is never recorded, so a gradient of this
     gradient would silently be zero. A graph, where `any_function` comes as None, does differentiate
     it, up to an operator that refuses; and it is compiled while MindSpore records its call."""
     if any_function is not None and forget_recorded_gradient():
         raise RuntimeError(
-            "JoinerRNNTLoss does not support double backward, nor forward mode (jvp, jacfwd). (Or "
+            f"{caller} does not support double backward, nor forward mode (jvp, jacfwd). (Or "
             "an earlier error inside a gradient left MindSpore recording; then the next call will "
             "be right.)"
         )
