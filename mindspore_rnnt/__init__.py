@@ -33,6 +33,7 @@ _HOME = {
     "simple_posteriors": "pruned.simple",
     "prune_ranges": "pruned.ranges",
     "rnnt_loss_pruned": "pruned.loss",
+    "rnnt_distillation_loss": "distillation",
     "nonfinite_samples": "samples",
     "set_num_threads": "native",
     "get_num_threads": "native",

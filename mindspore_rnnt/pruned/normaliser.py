@@ -11,13 +11,11 @@ MindSpore's exp and log on CPU are off by 5e-6 and 2e-6. Exponentials of rows co
 softmax times row_sum, which are exact to the last bits; logarithms are taken in float64 there.
 """
 
-from typing import Any
-
 import mindspore as ms
 from mindspore import Tensor, nn, ops
 
 from ..kernels import get_ops
-from ..launch import params_tensor
+from ..launch import params_tensor, precise_dtype
 from ..row_labels import NO_CELL, NO_LABEL_ARC
 
 _CHUNK = 256
@@ -58,7 +56,7 @@ class Rows(nn.Cell):
         return get_ops().row_grad(x, labels, stats, coefficients, ones, params)
 
     def log(self, x: Tensor) -> Tensor:
-        return ops.log(x.astype(_precise_dtype())).astype(ms.float32)
+        return ops.log(x.astype(precise_dtype())).astype(ms.float32)
 
 
 class Normaliser(Rows):
@@ -161,8 +159,3 @@ class Normaliser(Rows):
     def with_extra(self, x: Tensor) -> Tensor:
         """All cells in a row, and one more place, which belongs to none."""
         return ops.cat((x.reshape((-1,)), ops.zeros((1,), ms.float32)), 0)
-
-
-@ms.constexpr(check=False)
-def _precise_dtype() -> Any:
-    return ms.float64 if ms.get_context("device_target") == "CPU" else ms.float32
