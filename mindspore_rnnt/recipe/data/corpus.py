@@ -12,10 +12,12 @@ import warnings
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import soundfile
+from scipy.signal import resample_poly
 
 from ..config import Config
 from .buckets import SUBSAMPLING
@@ -101,19 +103,24 @@ def load_corpus(
 def read_audio(
     path: str | Path, sample_rate: int, start: int = 0, samples: int | None = None
 ) -> np.ndarray:
-    """A file or a piece of it as float32 in [-1, 1], channels averaged.
+    """A file or a piece of it as float32 in [-1, 1], at `sample_rate`, channels averaged.
 
-    A ValueError for another rate, and for samples that are not finite: one NaN in a float file
-    would spread over the mean and variance of all.
+    A ValueError for samples that are not finite: one NaN in a float file would spread over the mean
+    and variance of all.
     """
-    audio, rate = soundfile.read(
-        str(path), -1 if samples is None else samples, start, dtype="float32", always_2d=True
-    )
-    if rate != sample_rate:
-        raise ValueError(f"{path} has {rate} Hz, but {sample_rate} Hz is expected")
+    with soundfile.SoundFile(str(path)) as file:
+        ratio = Fraction(sample_rate, file.samplerate)
+        if start:
+            file.seek(start * ratio.denominator // ratio.numerator)
+        frames = -1 if samples is None else -(-samples * ratio.denominator // ratio.numerator)
+        audio = file.read(frames, dtype="float32", always_2d=True)
     if not np.isfinite(audio).all():
         raise ValueError(f"{path} has samples that are not finite")
-    return to_mono(audio, path)
+    mono = to_mono(audio, path)
+    if ratio == 1:
+        return mono
+    resampled = resample_poly(mono, ratio.numerator, ratio.denominator).astype(np.float32)
+    return resampled if samples is None else resampled[:samples]
 
 
 def to_mono(audio: np.ndarray, path: str | Path) -> np.ndarray:
@@ -167,13 +174,12 @@ def _inspect(
         return bad.add("unreadable file", entry.key, str(path))
     if info.frames == 0:
         return bad.add("empty file", entry.key, str(path))
-    if info.samplerate != rate:
-        return bad.add(f"sample rate other than {rate} Hz", entry.key, f"{info.samplerate} Hz")
+    whole = -(-info.frames * rate // info.samplerate)  # samples when it is at our rate
     start = round(entry.start * rate)
-    samples = info.frames - start if entry.seconds is None else round(entry.seconds * rate)
-    if not 0 <= start < start + samples <= info.frames + rate // 100:  # ends are rounded
+    samples = whole - start if entry.seconds is None else round(entry.seconds * rate)
+    if not 0 <= start < start + samples <= whole + rate // 100:  # ends are rounded
         return bad.add("segment beyond its file", entry.key, f"{entry.start} s")
-    samples = min(samples, info.frames - start)
+    samples = min(samples, whole - start)
     if not config.data.min_seconds <= samples / rate <= longest:
         return bad.add("too short or too long", entry.key, f"{samples / rate:.2f} s")
     frames = samples / rate / (SUBSAMPLING * config.features.hop_ms / 1000)

@@ -12,14 +12,12 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-import soundfile
-from scipy.signal import resample_poly
 
+from .corpus import read_audio
 from .grammar import Grammar
 
 GAP_SECONDS = (0.0, 0.06)  # between two syllables of a joined command
@@ -138,10 +136,7 @@ def samples(recording: Recording, sample_rate: int, rng: np.random.Generator) ->
 
 @lru_cache(maxsize=256)  # a syllable is part of many commands
 def _read(path: Path, sample_rate: int) -> np.ndarray:
-    audio, rate = soundfile.read(str(path), dtype="float32", always_2d=True)
-    ratio = Fraction(sample_rate, rate)
-    mono = audio.mean(axis=1)
-    return resample_poly(mono, ratio.numerator, ratio.denominator).astype(np.float32)
+    return read_audio(path, sample_rate)
 
 
 def _trim(audio: np.ndarray) -> np.ndarray:
