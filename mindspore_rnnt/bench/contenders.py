@@ -26,7 +26,7 @@ def available(peers: list[str]) -> list[str]:
     return [peer for peer in peers if peer == "stream" or find_spec(peer)]
 
 
-def make(contenders: list[str], problem: Problem, threads: int) -> dict[str, Callable[[], None]]:
+def make(contenders: list[str], problem: Problem, threads: int) -> dict[str, Callable[[], object]]:
     """A contender is a peer's name, "stream" or "<form> <mode>" of ours; all of ours read the same
     tensors."""
     native.set_num_threads(threads)

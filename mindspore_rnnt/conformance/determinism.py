@@ -9,7 +9,7 @@ from .batches import Batch, random_batch
 from .statement import WHOLE_FORMS, statement
 
 LENGTHS = [(37, 9), (21, 4), (1, 0), (30, 17), (2, 30)]
-WEIGHTS = np.float32([0.25, -3.0, 1e-3, 0.0, 7.0])
+WEIGHTS = np.array([0.25, -3.0, 1e-3, 0.0, 7.0], np.float32)
 DTYPES = ("float32", "float16", "bfloat16")
 
 

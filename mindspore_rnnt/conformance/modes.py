@@ -12,7 +12,8 @@ from mindspore import Tensor, nn
 
 from ..kernels import get_ops
 from ..loss import RNNTLoss
-from .backend import OperatorBackend, numbers
+from .backend import OperatorBackend
+from .batches import numbers
 
 DTYPES = {"float32": ms.float32, "float16": ms.float16, "bfloat16": ms.bfloat16}
 
@@ -87,7 +88,9 @@ def _pynative(step, inputs):
     return step(*inputs)
 
 
-_JITTED: dict = WeakKeyDictionary()  # by step: its function, which keeps what it compiled
+_JITTED: WeakKeyDictionary = (
+    WeakKeyDictionary()
+)  # by step: its function, which keeps what it compiled
 
 
 def _jit(step, inputs):

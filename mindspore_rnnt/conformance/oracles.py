@@ -48,7 +48,7 @@ def paths(T, U):
         yield arcs
 
 
-def closed_form(T, U, V):
+def closed_form(T: int, U: int, V: int) -> float:
     """The loss when all logits are equal: each of C(T+U-1, U) paths has probability V^-(T+U)."""
     paths = math.lgamma(T + U) - math.lgamma(T) - math.lgamma(U + 1)
     return (T + U) * math.log(V) - paths

@@ -29,7 +29,7 @@ def every_path(run, blank, padded, log_softmax):
     run.equals(got, ([loss for loss, _ in found], gradient), batch)
 
 
-PUBLISHED = (
+PUBLISHED: tuple = (
     # T, U, V, blank, labels, loss, gradient of the first row; on the ramp, see `batches.ramp`
     (2, 2, 5, 0, [1, 2], 5.859677375, [-0.116986, -0.598768, 0.291710, 0.160094, 0.263950]),
     (2, 2, 5, 1, [1, 2], 5.119183898, [0.107314, -0.823069, 0.291710, 0.160094, 0.263950]),

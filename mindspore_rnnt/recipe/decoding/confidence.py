@@ -62,7 +62,7 @@ class Calibration:
         """The probability that all labels are right; 0 without any."""
         if not len(log_probs):
             return 0.0
-        return float(self.command(_mean(self.labels(log_probs))))
+        return float(self.command(np.asarray(_mean(self.labels(log_probs)))))
 
     def save(self, folder: str | Path) -> None:
         Path(folder, FILE).write_text(json.dumps(asdict(self), indent=1), encoding="utf-8")
