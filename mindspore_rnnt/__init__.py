@@ -35,6 +35,9 @@ _HOME = {
     "rnnt_loss_pruned": "pruned.loss",
     "rnnt_distillation_loss": "distillation",
     "nonfinite_samples": "samples",
+    "tdt_loss": "tdt.functional",
+    "TDTLoss": "tdt.loss",
+    "split_tdt_logits": "tdt.split",
     "set_num_threads": "native",
     "get_num_threads": "native",
 }

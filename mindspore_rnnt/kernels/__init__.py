@@ -53,6 +53,17 @@ def prepare_ops() -> Ops:
     return _PREPARED[device_target]
 
 
+def require_operator(caller: str, name: str) -> None:
+    """An error of the function `caller` where the device in use does not have the operator."""
+    device_target = ms.get_context("device_target")
+    devices = SIGNATURES[name].devices
+    if device_target not in devices:
+        raise RuntimeError(
+            f"For '{caller}', the device_target must be {' or '.join(devices)}, the only one with "
+            f"the operator {name}, but got {device_target!r}."
+        )
+
+
 def prepare_import() -> None:
     """All that importing a loss does beyond definitions. MindSpore forces both parts.
 
