@@ -88,6 +88,12 @@ def test_when_the_cell_is_made():
             TDTLoss(**options)
 
 
+def test_repr():
+    assert repr(TDTLoss((0, 2, 1), blank=0, sigma=0.05)).startswith(
+        "TDTLoss(durations=(0, 2, 1), blank=0, clamp=-1.0, sigma=0.05, fastemit_lambda=0.0, "
+    )
+
+
 def test_in_a_graph():
     inputs = [Tensor(x) for x in random_batch([(5, 3)], V=7).layout(padded=False)]
     head = ops.zeros((20, 3))

@@ -4,6 +4,7 @@
 import re
 from collections.abc import Sequence
 from functools import partial
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -75,6 +76,14 @@ def check_batch(
                 else f"another value in row {np.argmax(got != expected)}",
             )
     check_labels(_CALLER, targets, target_lengths, V, "the joiner")
+
+
+def check_num_durations(num_durations: object) -> None:
+    if not isinstance(num_durations, Integral) or isinstance(num_durations, bool):
+        got = type(num_durations).__name__
+        refuse("PackedJoiner", TypeError, "num_durations", "an int", got)
+    if num_durations < 0:
+        refuse("PackedJoiner", ValueError, "num_durations", "at least 0", num_durations)
 
 
 def check_joiner(joiner: object, joiner_type: type) -> None:

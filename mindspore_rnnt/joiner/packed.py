@@ -7,7 +7,7 @@ import mindspore as ms
 from mindspore import Tensor, nn, ops
 
 from ..launch import as_int32, is_compiled
-from .checks import check_joiner_inputs
+from .checks import check_joiner_inputs, check_num_durations
 from .earlier_name import TakesLabelRows
 from .rows import check_rows, rows_belong
 
@@ -32,26 +32,30 @@ class PackedJoiner(TakesLabelRows):
         joiner_dim (int): Width :math:`J` of the sum.
         vocab_size (int): Number :math:`V` of classes, blank included.
         activation (str, optional): ``'tanh'`` or ``'relu'`` . Default: ``'tanh'`` .
+        num_durations (int, optional): Number :math:`D` of durations of a token-and-duration
+            transducer, which a second output layer predicts; 0 for none. Default: ``0`` .
 
     Inputs:
         - **encoder_out** (Tensor) - of shape :math:`(B, max_T, D_e)`.
         - **predictor_out** (Tensor) - of shape :math:`(B, max_U + 1, D_p)`.
         - **frame_rows** (Tensor) - int32 of shape :math:`(N,)`, from
           :func:`mindspore_rnnt.packed_indices` with these `max_t` and `max_u`.
-        - **step_rows** (Tensor) - int32 of shape :math:`(N,)`, likewise. The keyword
+        - **step_rows** (Tensor) - int32 of shape :math:`(N,)`, likewise.
           The keyword ``label_rows`` , its earlier name, is accepted outside compiled graphs.
 
     Outputs:
         Tensor of shape :math:`(N, V)`: the packed logits that :class:`mindspore_rnnt.RNNTLoss`
-        takes. In a compiled graph, which cannot refuse values, logits are NaN from the first row
-        on that is of another `max_t` or `max_u` than those of `encoder_out` and `predictor_out`.
+        takes; with `num_durations` a tuple of these and of a Tensor of shape :math:`(N, D)`, both
+        of which :class:`mindspore_rnnt.TDTLoss` takes. In a compiled graph, which cannot refuse
+        values, logits are NaN from the first row on that is of another `max_t` or `max_u` than
+        those of `encoder_out` and `predictor_out`.
 
     Raises:
-        TypeError: If an input is of the wrong dtype, or if `step_rows` is missing, or given by both
-            of its names.
-        ValueError: If `activation` is not one of the names above, if a rank or size does not fit,
-            or if the rows are for other `max_t` and `max_u` than those of `encoder_out` and
-            `predictor_out`.
+        TypeError: If `num_durations` is no int, if an input is of the wrong dtype, or if
+            `step_rows` is missing, or given by both of its names.
+        ValueError: If `activation` is not one of the names above, if `num_durations` is below 0, if
+            a rank or size does not fit, or if the rows are for other `max_t` and `max_u` than those
+            of `encoder_out` and `predictor_out`.
 
     Supported Platforms:
         ``Ascend`` ``CPU``
@@ -74,6 +78,7 @@ class PackedJoiner(TakesLabelRows):
         joiner_dim: int,
         vocab_size: int,
         activation: str = "tanh",
+        num_durations: int = 0,
     ) -> None:
         super().__init__()
         if activation not in _ACTIVATIONS:
@@ -81,13 +86,17 @@ class PackedJoiner(TakesLabelRows):
                 f"For 'PackedJoiner', the 'activation' must be one of {sorted(_ACTIVATIONS)}, "
                 f"but got {activation!r}."
             )
+        check_num_durations(num_durations)
         self.joiner_dim = joiner_dim
+        self.num_durations = num_durations
         self.widths = (encoder_dim, predictor_dim)
         self.nan_frame = _NAN_FRAME[activation]
         self.encoder_proj = nn.Dense(encoder_dim, joiner_dim)
         self.predictor_proj = nn.Dense(predictor_dim, joiner_dim, has_bias=False)
         self.activation = _ACTIVATIONS[activation]()
         self.output = nn.Dense(joiner_dim, vocab_size)
+        if num_durations:
+            self.duration_output = nn.Dense(joiner_dim, num_durations)
 
     def construct(
         self,
@@ -95,7 +104,7 @@ class PackedJoiner(TakesLabelRows):
         predictor_out: Tensor,
         frame_rows: Tensor,
         step_rows: Tensor,
-    ) -> Tensor:
+    ) -> Tensor | tuple[Tensor, Tensor]:
         inputs = (encoder_out, predictor_out, frame_rows, step_rows)
         dtypes, shapes = tuple([x.dtype for x in inputs]), tuple([x.shape for x in inputs])
         _check_inputs(dtypes, shapes, self.widths)
@@ -113,13 +122,15 @@ class PackedJoiner(TakesLabelRows):
         hidden = self.activation(
             ops.gather(frames, frame_rows, 0) + ops.gather(steps, step_rows, 0)
         )
+        if self.num_durations:
+            return self.output(hidden), self.duration_output(hidden)
         return self.output(hidden)
 
     def extend_repr(self) -> str:
         V, J = self.output.weight.shape
         encoder_dim, predictor_dim = self.widths
         dims = f"encoder_dim={encoder_dim}, predictor_dim={predictor_dim}"
-        return f"{dims}, joiner_dim={J}, vocab_size={V}"
+        return f"{dims}, joiner_dim={J}, vocab_size={V}, num_durations={self.num_durations}"
 
     def project(self, encoder_out: Tensor, predictor_out: Tensor) -> tuple[Tensor, Tensor]:
         """Both inputs in the joiner's width, one row per frame and one per step."""

@@ -97,3 +97,10 @@ class TDTLoss(nn.LossBase):
             self.sigma,
             self.validate,
         )
+
+    def extend_repr(self) -> str:
+        blank, clamp, _, fastemit_lambda, zero_infinity = self.options
+        numbers = f"clamp={clamp}, sigma={self.sigma}, fastemit_lambda={fastemit_lambda}"
+        switches = f"zero_infinity={zero_infinity}, validate={self.validate}"
+        reduction = f"reduction={self.reduction!r}"
+        return f"durations={self.durations}, blank={blank}, {numbers}, {reduction}, {switches}"
