@@ -42,6 +42,8 @@ class DurationHead(nn.Cell):
     def __init__(self, clamp: float) -> None:
         super().__init__()
         self.clamp = clamp
+        self.zeros_like = ops.ZerosLike()
+        self.ones_like = ops.OnesLike()
 
     def construct(self, logits: Tensor, row_labels: Tensor) -> tuple[Tensor, Tensor]:
         """-> log-probs (.., D) and stats (.., 4) of float32 logits. Both are of no use where no
@@ -61,9 +63,9 @@ class DurationHead(nn.Cell):
         row_dloss: Tensor,
     ) -> Tensor:
         occupation = coefficients[..., 0:1]
-        no_arc = ops.zeros_like(occupation)
+        no_arc = self.zeros_like(occupation)
         of_softmax = ops.cat((occupation, no_arc, no_arc), -1)
-        ones, params = ops.ones_like(row_dloss), params_tensor(_PLAIN, False)
+        ones, params = self.ones_like(row_dloss), params_tensor(_PLAIN, False)
         g = get_ops().row_grad(logits, row_labels, stats, of_softmax, ones, params) - posteriors
         if self.clamp > 0:  # NaN stays NaN
             g = ops.masked_fill(
