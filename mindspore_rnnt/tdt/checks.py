@@ -31,7 +31,7 @@ def checked_durations(caller: str, durations: Any) -> tuple[int, ...]:
         if not isinstance(duration, Integral) or isinstance(duration, bool):
             expected = "a tuple or list of ints"
             refuse(caller, TypeError, "durations", expected, f"{duration!r} in {durations}")
-        if not 0 <= duration <= _MOST:
+        if not 0 <= int(duration) <= _MOST:
             refuse(caller, ValueError, "durations", f"in [0, {_MOST}]", durations)
     if len(set(durations)) < len(durations):
         refuse(caller, ValueError, "durations", "distinct", durations)

@@ -111,14 +111,16 @@ def checked_tdt_loss(
 ) -> Tensor:
     """What tdt_loss and TDTLoss share. `options` are what `check_options` takes; errors are those
     of the function or class named `caller`."""
-    logits, head, *batch = inputs
+    logits, head, targets, logit_lengths, target_lengths = inputs
     compiled = is_compiled(ops.clamp)
     steps = _checked_options(caller, durations, reduction, sigma)
     if not compiled and not isinstance(head, Tensor):
         refuse(caller, TypeError, "duration_logits", "a Tensor", type(head).__name__)
-    logits, *batch = checked_batch(caller, logits, *batch, options, validate, compiled)
+    batch = checked_batch(
+        caller, logits, targets, logit_lengths, target_lengths, options, validate, compiled
+    )
     _check_head(caller, head.dtype, head.shape, logits.shape, steps)
-    arguments = (caller, logits, head, *batch, steps, options, sigma, reduction)
+    arguments = (caller, logits, head, *batch[1:], steps, options, sigma, reduction)
     return _reduced(*arguments) if compiled else in_given_precision(_reduced, *arguments)
 
 
