@@ -33,6 +33,7 @@ _HOME = {
     "simple_posteriors": "pruned.simple",
     "prune_ranges": "pruned.ranges",
     "rnnt_loss_pruned": "pruned.loss",
+    "PrunedRNNTLoss": "pruned.cell",
     "rnnt_distillation_loss": "distillation",
     "nonfinite_samples": "samples",
     "tdt_loss": "tdt.functional",

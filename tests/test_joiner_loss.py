@@ -299,7 +299,8 @@ def _lengths(first, second):
 
 def test_refusals():
     wrong = joiner_batch(LENGTHS, 11)
-    refused(TypeError, "'joiner' must be a PackedJoiner, but got Dense", joiner=nn.Dense(2, 2))
+    needed = "'joiner' must be a Cell with Dense encoder_proj.* but got Dense without encoder_proj"
+    refused(TypeError, needed, joiner=nn.Dense(2, 2))
     refused(TypeError, "'memory_budget' must be a str or an int, but got float", memory_budget=1e9)
     refused(ValueError, "'memory_budget' must be at least 344 bytes.* got 343", memory_budget=343)
     refused(ValueError, r"'blank' must be in \[-11, 11\).* got 11", blank=11)

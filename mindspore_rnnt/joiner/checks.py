@@ -86,29 +86,24 @@ def check_num_durations(num_durations: object) -> None:
         refuse("PackedJoiner", ValueError, "num_durations", "at least 0", num_durations)
 
 
-def check_joiner(joiner: object, joiner_type: type) -> None:
-    if not isinstance(joiner, joiner_type):
-        _refuse(TypeError, "joiner", f"a {joiner_type.__name__}", type(joiner).__name__)
-
-
-def rows_within(memory_budget: str | int, V: int, J: int) -> int:
+def rows_within(caller: str, memory_budget: str | int, V: int, J: int) -> int:
     """How many rows may be in flight, in float32: each has logits and their gradient, V values, and
     eight vectors of J: the two that are added, their sum, hidden, its gradient, the way to it."""
     row_bytes = 4 * (2 * V + 8 * J)
-    rows = _bytes(memory_budget) // row_bytes
+    rows = _bytes(caller, memory_budget) // row_bytes
     if rows < 1:
         expected = f"at least {row_bytes} bytes, which one row of {V} classes takes"
-        _refuse(ValueError, "memory_budget", expected, repr(memory_budget))
+        refuse(caller, ValueError, "memory_budget", expected, repr(memory_budget))
     return rows
 
 
-def _bytes(memory_budget: str | int) -> int:
+def _bytes(caller: str, memory_budget: str | int) -> int:
     if isinstance(memory_budget, int) and not isinstance(memory_budget, bool):
         return memory_budget
     if not isinstance(memory_budget, str):
-        _refuse(TypeError, "memory_budget", "a str or an int", type(memory_budget).__name__)
+        refuse(caller, TypeError, "memory_budget", "a str or an int", type(memory_budget).__name__)
     match = re.fullmatch(r"(\d+(?:\.\d+)?) ?([A-Za-z]+)", memory_budget)
     if match is None or match[2] not in _UNITS:
         expected = f"a number followed by one of {list(_UNITS)}"
-        _refuse(ValueError, "memory_budget", expected, repr(memory_budget))
+        refuse(caller, ValueError, "memory_budget", expected, repr(memory_budget))
     return int(float(match[1]) * _UNITS[match[2]])

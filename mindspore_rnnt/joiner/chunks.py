@@ -36,8 +36,9 @@ class _Chunks(nn.Cell):
     number of rows, and they hold no branch, which a loop in a compiled `bprop` cannot have.
     """
 
-    def __init__(self, chunk_rows: int, activation: nn.Cell, options: tuple) -> None:
+    def __init__(self, chunk_rows: int, activation: nn.Cell, options: tuple, caller: str) -> None:
         super().__init__()
+        self.caller = caller
         self.chunk_rows = chunk_rows
         self.activation = activation
         self.options = options
@@ -77,11 +78,16 @@ class ChunkedPhases(_Chunks):
     """
 
     def __init__(
-        self, chunk_rows: int, activation: nn.Cell, activation_grad: Callable, options: tuple
+        self,
+        chunk_rows: int,
+        activation: nn.Cell,
+        activation_grad: Callable,
+        options: tuple,
+        caller: str,
     ) -> None:
-        super().__init__(chunk_rows, activation, options)
+        super().__init__(chunk_rows, activation, options, caller)
         self.row_stats, self.lattice = prepare_ops().row_stats, prepare_ops().lattice
-        self.gradients = _ChunkedGradients(chunk_rows, activation, activation_grad, options)
+        self.gradients = _ChunkedGradients(chunk_rows, activation, activation_grad, options, caller)
         self.blank, self.fused_log_softmax = options[0], options[2]
 
     def construct(
@@ -104,9 +110,22 @@ class ChunkedPhases(_Chunks):
             of_chunk = self.stats_of(frames, steps, weight, frame, step, labels)
             stats = ops.tensor_scatter_update(stats, ops.expand_dims(rows, 1), of_chunk)
             start = start + n
-        lengths = logit_lengths, target_lengths
-        loss, coefficients = self.lattice(stats, *lengths, self.params())
+        of_rows = frames, steps, frame_rows, step_rows
+        loss, coefficients = self.lattice_of(stats, *of_rows, logit_lengths, target_lengths)
         return self.at_least_zero(loss, step_labels), stats, coefficients
+
+    def lattice_of(
+        self,
+        stats: Tensor,
+        frames: Tensor,
+        steps: Tensor,
+        frame_rows: Tensor,
+        step_rows: Tensor,
+        logit_lengths: Tensor,
+        target_lengths: Tensor,
+    ) -> tuple[Tensor, Tensor]:
+        """Loss (B,) and coefficients (N, 3) of rows that are all cells of the lattice, in order."""
+        return self.lattice(stats, logit_lengths, target_lengths, self.params())
 
     def at_least_zero(self, loss: Tensor, step_labels: Tensor) -> Tensor:
         """Probabilities of paths that exclude each other, as they do unless a label is the blank: a
@@ -143,7 +162,7 @@ class ChunkedPhases(_Chunks):
         out: Any,
         dout: Any,
     ) -> tuple[Tensor, ...]:
-        refuse_recorded_bprop(ops.gather, "JoinerRNNTLoss")
+        refuse_recorded_bprop(ops.gather, self.caller)
         inputs = frames, steps, weight, step_labels, frame_rows, step_rows
         return (
             *self.gradients(*inputs, *out[1:], dout[0]),
@@ -159,9 +178,14 @@ class _ChunkedGradients(_Chunks):
     """-> gradients of frames, steps and weight, summed in float32."""
 
     def __init__(
-        self, chunk_rows: int, activation: nn.Cell, activation_grad: Callable, options: tuple
+        self,
+        chunk_rows: int,
+        activation: nn.Cell,
+        activation_grad: Callable,
+        options: tuple,
+        caller: str,
     ) -> None:
-        super().__init__(chunk_rows, activation, options)
+        super().__init__(chunk_rows, activation, options, caller)
         self.row_grad = prepare_ops().row_grad
         self.activation_grad = activation_grad
 
@@ -236,7 +260,7 @@ class _ChunkedGradients(_Chunks):
         out: Any,
         dout: Any,
     ) -> NoReturn:
-        refuse_double_backward("JoinerRNNTLoss")
+        refuse_double_backward(self.caller)
 
 
 def _per_step(dloss: Tensor, steps: Tensor) -> Tensor:

@@ -18,19 +18,16 @@ from ..checks import (
 from ..kernels.recorder import in_given_precision
 from ..launch import as_int32, is_compiled, reduce_losses
 from ..row_labels import step_labels
-from .checks import (
-    check_batch,
-    check_joiner,
-    check_tensors,
-    rows_within,
-)
+from .checks import check_batch, check_tensors
 from .chunks import ChunkedPhases
 from .earlier_name import TakesLabelRows
-from .packed import PackedJoiner
+from .protocol import OwnsJoiner
 from .rows import rows_belong
 
+_CALLER = "JoinerRNNTLoss"
 
-class JoinerRNNTLoss(TakesLabelRows):
+
+class JoinerRNNTLoss(OwnsJoiner, TakesLabelRows):
     r"""
     The loss of :class:`mindspore_rnnt.RNNTLoss` on the logits of a
     :class:`mindspore_rnnt.PackedJoiner` , exact in value and gradients, without ever holding the
@@ -41,7 +38,10 @@ class JoinerRNNTLoss(TakesLabelRows):
     bits in each run; another chunk size may change the last ones.
 
     Args:
-        joiner (PackedJoiner): what makes the logits; it stays usable on its own.
+        joiner (Cell): what makes the logits; it stays usable on its own. A
+            :class:`mindspore_rnnt.PackedJoiner` , or any Cell with its parts: `encoder_proj` and
+            `predictor_proj`, each a Dense to a common width, `activation`, Tanh or ReLU, and
+            `output`, a Dense to the classes; biases are optional.
         memory_budget (Union[str, int], optional): bytes for the rows in flight: a number with
             ``'kB'`` , ``'MB'`` , ``'GB'`` (powers of 1000) or ``'KiB'`` , ``'MiB'`` , ``'GiB'``
             (powers of 1024), or an int. What does not depend on it comes on top: a few times the
@@ -95,7 +95,7 @@ class JoinerRNNTLoss(TakesLabelRows):
 
     def __init__(
         self,
-        joiner: PackedJoiner,
+        joiner: nn.Cell,
         memory_budget: str | int = "256MB",
         blank: int = -1,
         clamp: float = -1.0,
@@ -107,21 +107,16 @@ class JoinerRNNTLoss(TakesLabelRows):
         validate: bool = True,
     ) -> None:
         super().__init__()
-        check_joiner(joiner, PackedJoiner)
+        self.own(_CALLER, joiner, memory_budget)
         check_reduction("JoinerRNNTLoss", reduction)
         others = (clamp, fused_log_softmax, fastemit_lambda, zero_infinity)
         check_options("JoinerRNNTLoss", blank, *others)
         check_switches("JoinerRNNTLoss", validate=validate)
-        self.classes, joiner_dim = joiner.output.weight.shape
         check_blank("JoinerRNNTLoss", blank, self.classes, "the joiner")
-        self.widths = (joiner.encoder_proj.in_channels, joiner.predictor_proj.in_channels)
         self.reduction = reduction
         self.validate = validate
-        self.joiner = joiner
-        chunk_rows = rows_within(memory_budget, self.classes, joiner_dim)
-        activation_grad, self.input_of_one = _ACTIVATIONS[type(joiner.activation)]
         options = (int(blank) % self.classes, *others)
-        self.phases = ChunkedPhases(chunk_rows, joiner.activation, activation_grad, options)
+        self.phases = self.phases_of(ChunkedPhases, _CALLER, options)
         self.described = describe_options(blank, *others) + f", memory_budget={memory_budget!r}"
 
     def construct(
@@ -158,13 +153,7 @@ class JoinerRNNTLoss(TakesLabelRows):
         frame_rows: Tensor,
         step_rows: Tensor,
     ) -> Tensor:
-        frames, steps = self.joiner.project(encoder_out, predictor_out)
-        # The bias is one more column of the weight: the activation makes a 1 to go with it.
-        output = self.joiner.output
-        # Mixed precision casts what an operator makes, and in MindSpore 2.7 no Parameter of a cat.
-        bias = ops.expand_dims(output.bias, 1)
-        weight = ops.cat((output.weight.astype(bias.dtype), bias), 1)
-        frames, steps = _append_column(frames, self.input_of_one), _append_column(steps, 0)
+        frames, steps, weight = self.joined(encoder_out, predictor_out)
         target_lengths = as_int32(target_lengths)
         max_u1 = predictor_out.shape[1]
         labels, labels_fit = step_labels(as_int32(targets), target_lengths, self.classes, max_u1)
@@ -185,22 +174,6 @@ class JoinerRNNTLoss(TakesLabelRows):
         return reduce_losses(losses, self.reduction)
 
 
-def _append_column(x: Tensor, value: float) -> Tensor:
-    return ops.cat((x, ops.full((x.shape[0], 1), value, dtype=x.dtype)), 1)
-
-
 @ms.constexpr(check=False)
 def _check_tensors(dtypes: Sequence[Any], shapes: Sequence[Any], widths: tuple) -> None:
     check_tensors(dtypes, shapes, *widths)
-
-
-def _tanh_grad(hidden: Tensor, dhidden: Tensor) -> Tensor:
-    return dhidden * (1 - hidden * hidden)
-
-
-def _relu_grad(hidden: Tensor, dhidden: Tensor) -> Tensor:
-    return ops.select(hidden > 0, dhidden, ops.zeros_like(dhidden))
-
-
-# For each activation: its gradient in terms of its output, and an input whose output is exactly 1.
-_ACTIVATIONS = {nn.Tanh: (_tanh_grad, 20.0), nn.ReLU: (_relu_grad, 1.0)}

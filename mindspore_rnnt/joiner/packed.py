@@ -34,6 +34,8 @@ class PackedJoiner(TakesLabelRows):
         activation (str, optional): ``'tanh'`` or ``'relu'`` . Default: ``'tanh'`` .
         num_durations (int, optional): Number :math:`D` of durations of a token-and-duration
             transducer, which a second output layer predicts; 0 for none. Default: ``0`` .
+        predictor_bias (bool, optional): a bias for the predictor's projection, too, as icefall's
+            and WeNet's joiners have. Default: ``False`` .
 
     Inputs:
         - **encoder_out** (Tensor) - of shape :math:`(B, max_T, D_e)`.
@@ -79,6 +81,8 @@ class PackedJoiner(TakesLabelRows):
         vocab_size: int,
         activation: str = "tanh",
         num_durations: int = 0,
+        *,
+        predictor_bias: bool = False,
     ) -> None:
         super().__init__()
         if activation not in _ACTIVATIONS:
@@ -92,7 +96,7 @@ class PackedJoiner(TakesLabelRows):
         self.widths = (encoder_dim, predictor_dim)
         self.nan_frame = _NAN_FRAME[activation]
         self.encoder_proj = nn.Dense(encoder_dim, joiner_dim)
-        self.predictor_proj = nn.Dense(predictor_dim, joiner_dim, has_bias=False)
+        self.predictor_proj = nn.Dense(predictor_dim, joiner_dim, has_bias=predictor_bias)
         self.activation = _ACTIVATIONS[activation]()
         self.output = nn.Dense(joiner_dim, vocab_size)
         if num_durations:

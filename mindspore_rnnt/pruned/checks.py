@@ -2,6 +2,7 @@
 """What the losses of the pruned lattice refuse. Dtypes, shapes and options are also checked when a
 graph is compiled; values, as NumPy arrays, only where they are known."""
 
+import math
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
@@ -75,6 +76,22 @@ def check_prune_range(caller: str, prune_range: int) -> None:
         refuse(caller, TypeError, "prune_range", "an int", type(prune_range).__name__)
     if prune_range < 2:
         refuse(caller, ValueError, "prune_range", "at least 2", prune_range)
+
+
+def check_schedule(caller: str, simple_scale: float, warmup_steps: int) -> None:
+    if not isinstance(simple_scale, Real) or isinstance(simple_scale, bool):
+        refuse(caller, TypeError, "simple_scale", "a float", type(simple_scale).__name__)
+    if not 0 <= simple_scale < math.inf:
+        refuse(caller, ValueError, "simple_scale", "at least 0 and finite", simple_scale)
+    if not isinstance(warmup_steps, Integral) or isinstance(warmup_steps, bool):
+        refuse(caller, TypeError, "warmup_steps", "an int", type(warmup_steps).__name__)
+    if warmup_steps < 0:
+        refuse(caller, ValueError, "warmup_steps", "at least 0", warmup_steps)
+
+
+def check_vocab_size(caller: str, vocab_size: int, classes: int) -> None:
+    if vocab_size != classes:
+        refuse(caller, ValueError, "vocab_size", f"{classes}, the joiner's classes", vocab_size)
 
 
 def check_simple(

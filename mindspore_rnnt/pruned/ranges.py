@@ -64,7 +64,7 @@ def prune_ranges(
         >>> posteriors = simple_posteriors(
         ...     ops.zeros((1, 4, 5)), ops.zeros((1, 4, 5)), Tensor([[1, 2, 3]]), *lengths)
         >>> print(prune_ranges(posteriors, *lengths, prune_range=2))
-        [[0 1 1 2]]
+        [[0 1 2 2]]
     """
     inputs = (posteriors[1], logit_lengths, target_lengths)
     _check(tuple([x.dtype for x in inputs]), tuple([x.shape for x in inputs]), prune_range)
