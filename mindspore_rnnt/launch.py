@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 import mindspore as ms
-from mindspore import Tensor, ops
+from mindspore import Tensor, nn, ops
 
 from .checks import (
     BATCH,
@@ -20,6 +20,8 @@ from .checks import (
 )
 from .kernels import prepare_import
 from .native import pack_params
+
+_PRECISIONS = ("fp16", "bf16", "fp32")
 
 prepare_import()
 
@@ -92,6 +94,14 @@ def at_least_zero(losses: Tensor, labels: Tensor, blank: int) -> Tensor:
     steps, (B, max_U1), and `blank` counts from the front."""
     no_blank = (labels != blank).all(axis=1)
     return ops.select(ops.logical_and(no_blank, losses < 0), ops.zeros_like(losses), losses)
+
+
+class InGivenPrecision(nn.Cell):
+    """A Cell within a loss: `to_float` and amp would cast each of its inputs and operators to half
+    precision, options and sums of a row, too. The dtype of its inputs decides."""
+
+    def add_flags(self, **flags: Any) -> nn.Cell:
+        return super().add_flags(**{k: v for k, v in flags.items() if k not in _PRECISIONS})
 
 
 # MindSpore evaluates a constexpr when it compiles a graph, and plainly calls it otherwise.

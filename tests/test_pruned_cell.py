@@ -7,7 +7,7 @@ import mindspore as ms
 import numpy as np
 import pytest
 from joiner_calls import DE, DP, joiner_batch, set_dynamic
-from mindspore import Tensor, nn
+from mindspore import Tensor, amp, nn
 from oracles import report
 
 from mindspore_rnnt import (
@@ -266,3 +266,13 @@ def test_a_copy_gives_the_same_bits():
     loss_fn, batch = pruned_loss(), batch_of()
     for a, b in zip(gradients(copy.deepcopy(loss_fn), batch), gradients(loss_fn, batch)):
         assert np.array_equal(a, b)
+
+
+@pytest.mark.parametrize("mode, level", [("pynative", "O2"), ("pynative", "O3"), ("graph", "O2")])
+def test_mixed_precision(mode, level):
+    loss_fn, batch = pruned_loss(reduction="sum"), batch_of()
+    expected = gradients(loss_fn, batch, weights=1.0)
+    half = amp.auto_mixed_precision(copy.deepcopy(loss_fn), level, ms.float16)
+    got = gradients(half, batch, mode, weights=1.0)
+    assert abs(got[0] / expected[0] - 1) <= 1e-4
+    assert errors_in_norm(got, expected) <= 5e-3

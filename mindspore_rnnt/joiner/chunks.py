@@ -17,12 +17,10 @@ from mindspore import Tensor, nn, ops
 from ..kernels import prepare_ops
 from ..kernels.gradients import refuse_double_backward
 from ..kernels.recorder import refuse_recorded_bprop
-from ..launch import is_compiled, params_tensor
-
-_PRECISIONS = ("fp16", "bf16", "fp32")
+from ..launch import InGivenPrecision, is_compiled, params_tensor
 
 
-class _Chunks(nn.Cell):
+class _Chunks(InGivenPrecision):
     """What both passes over the chunks share.
 
     Inputs of both:
@@ -47,10 +45,6 @@ class _Chunks(nn.Cell):
         self.matmul = ops.MatMul()
         self.matmul_nt = ops.MatMul(transpose_b=True)
         self.matmul_tn = ops.MatMul(transpose_a=True)
-
-    def add_flags(self, **flags: Any) -> nn.Cell:
-        """`to_float` would cast every input and operator; the projections' own dtype decides."""
-        return super().add_flags(**{k: v for k, v in flags.items() if k not in _PRECISIONS})
 
     def chunks(self, frame_rows: Tensor) -> tuple:
         """All rows N, rows of a chunk n, their offsets in the chunk, and the first row of all.

@@ -19,7 +19,7 @@ from ..checks import (
 )
 from ..joiner.protocol import OwnsJoiner
 from ..kernels.recorder import in_given_precision
-from ..launch import as_int32, at_least_zero, is_compiled, reduce_losses
+from ..launch import InGivenPrecision, as_int32, at_least_zero, is_compiled, reduce_losses
 from ..row_labels import step_labels
 from .checks import check_prune_range, check_scales, check_schedule, check_vocab_size
 from .ranges import window_starts
@@ -131,7 +131,7 @@ class PrunedRNNTLoss(OwnsJoiner):
         check_vocab_size(_CALLER, vocab_size, self.classes)
         check_blank(_CALLER, blank, self.classes, "the joiner")
         self.prune_range = int(prune_range)
-        self.simple_scale, self.warmup_steps = float(simple_scale), int(warmup_steps)
+        self.schedule = _Schedule(float(simple_scale), int(warmup_steps))
         self.reduction = reduction
         self.validate = validate
         self.blank = int(blank) % self.classes
@@ -184,7 +184,10 @@ class PrunedRNNTLoss(OwnsJoiner):
             coefficients[:, :, :, 1], coefficients[:, :, :, 2], *lengths, self.prune_range
         )
         pruned = self.pruned_loss(encoder_out, predictor_out, starts, labels, lengths)
-        losses = self.weighted(at_least_zero(simple, labels, self.blank), pruned)
+        simple = at_least_zero(simple, labels, self.blank)
+        losses = self.schedule(simple, pruned, self.training_calls + 0)
+        if self.training:
+            ops.assign_add(self.training_calls, ms.Tensor(1, ms.int32))
         losses = ops.select(fits, losses, ops.full_like(losses, math.nan))
         return reduce_losses(losses, self.reduction)
 
@@ -217,14 +220,19 @@ class PrunedRNNTLoss(OwnsJoiner):
         )
         return losses
 
-    def weighted(self, simple: Tensor, pruned: Tensor) -> Tensor:
-        """a * simple + b * pruned. A factor of 0 leaves its term out, whatever the loss."""
-        calls = self.training_calls.astype(ms.float32)
-        if self.training:
-            ops.assign_add(self.training_calls, ms.Tensor(1, ms.int32))
+
+class _Schedule(InGivenPrecision):
+    """a * simple + b * pruned, for the number of training calls so far. A factor of 0 leaves its
+    term out, whatever the loss."""
+
+    def __init__(self, simple_scale: float, warmup_steps: int) -> None:
+        super().__init__()
+        self.simple_scale, self.warmup_steps = simple_scale, warmup_steps
+
+    def construct(self, simple: Tensor, pruned: Tensor, calls: Tensor) -> Tensor:
         if self.warmup_steps == 0:
             return pruned + self.simple_scale * simple if self.simple_scale > 0.0 else pruned
-        part = ops.minimum(calls / self.warmup_steps, 1.0)
+        part = ops.minimum(calls.astype(ms.float32) / self.warmup_steps, 1.0)
         a, b = 1.0 - part * (1.0 - self.simple_scale), 0.1 + 0.9 * part
         return ops.where(a > 0, a * simple, 0.0) + b * pruned
 

@@ -12,10 +12,10 @@ softmax times row_sum, which are exact to the last bits; logarithms are taken in
 """
 
 import mindspore as ms
-from mindspore import Tensor, nn, ops
+from mindspore import Tensor, ops
 
 from ..kernels import get_ops
-from ..launch import params_tensor, precise_dtype
+from ..launch import InGivenPrecision, params_tensor, precise_dtype
 from ..row_labels import NO_CELL, NO_LABEL_ARC
 
 _CHUNK = 256
@@ -23,7 +23,7 @@ _LEAST = 1.2e-38  # the least normal float32
 _PRECISION = 1e-7  # what lost terms, V * _LEAST at most, may make of a sum
 
 
-class Rows(nn.Cell):
+class Rows(InGivenPrecision):
     """Operators on rows (.., V): their stats, their softmax. Cells within a `bprop` use methods and
     primitives only: a graph does not compile a Python function there that the forward pass had."""
 

@@ -6,12 +6,12 @@ from functools import lru_cache
 from typing import Any, NoReturn
 
 import mindspore as ms
-from mindspore import Tensor, nn, ops
+from mindspore import Tensor, ops
 
 from ..kernels import get_ops
 from ..kernels.gradients import refuse_double_backward
 from ..kernels.recorder import refuse_recorded_bprop
-from ..launch import params_tensor
+from ..launch import InGivenPrecision, params_tensor
 from ..row_labels import NO_CELL, NO_LABEL_ARC
 from .scores import ArcScores, ScoreGradients
 
@@ -42,7 +42,7 @@ def simple_inputs(
     )
 
 
-class SimplePhases(nn.Cell):
+class SimplePhases(InGivenPrecision):
     """-> loss (B,); then coefficients (B, max_T, max_U1, 3) and P (B, max_T, max_U1), which are for
     `bprop` and for posteriors and have no gradient.
 
@@ -92,7 +92,7 @@ class SimplePhases(nn.Cell):
         return dam, dlm, am_labels, lm_labels, padding, logit_lengths, target_lengths
 
 
-class _SimpleGradients(nn.Cell):
+class _SimpleGradients(InGivenPrecision):
     """-> gradients of am and lm"""
 
     def __init__(self, caller: str, scales: tuple, blank: int) -> None:
