@@ -73,6 +73,7 @@ def test_links_to_files(page):
         assert not missing, f"{file.name} links to files that are not there: {missing}"
 
 
+@pytest.mark.slow
 def test_minimal_training_learns():
     losses = runpy.run_path(str(ROOT / "examples" / "train_minimal.py"))["losses"]
     assert np.mean(losses[-10:]) < np.mean(losses[:5]) / 4
