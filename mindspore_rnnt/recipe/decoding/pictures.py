@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from matplotlib import font_manager
 from matplotlib.figure import Figure
 
+from ...plot import font_of, readable
+
 LABEL = 0.045  # of the picture's width: the longest syllable
-CHINESE_FONTS = ("CJK", "Han Sans", "Han Serif", "SimHei", "WenQuanYi", "YaHei", "Noto Sans SC")
 
 
 def emissions(
@@ -32,16 +32,15 @@ def emissions(
     axes = figure.subplots()
     frames, mels = features.shape
     axes.imshow(features.T, origin="lower", aspect="auto", extent=(0, frames * hop, 0, mels))
-    font = chinese_font()
-    family: dict = {"fontfamily": font} if font else {}
+    font, lacks = font_of(text + title)
     for character, second, line in zip(text, seconds, lines(seconds, LABEL * frames * hop)):
         axes.axvline(second, color="white", linewidth=0.8)
         height = mels * (0.93 - 0.07 * line)
-        label = readable(character, font, pinyin)
+        label = readable(character, lacks, pinyin)
         box = {"facecolor": "black", "alpha": 0.5, "linewidth": 0, "pad": 1}
-        axes.text(second, height, label, color="white", ha="right", bbox=box, **family)
-    shown = title if font else " ".join(readable(item, font, pinyin) for item in title)
-    axes.set_title(shown, fontsize=11, **family)
+        axes.text(second, height, label, color="white", ha="right", bbox=box, fontfamily=font)
+    shown = " ".join(readable(item, lacks, pinyin) for item in title) if lacks else title
+    axes.set_title(shown, fontsize=11, fontfamily=font)
     xlabel = f"seconds ({noise})" if noise else "seconds"
     axes.set(xlabel=xlabel, ylabel="mel bin", xlim=(0, frames * hop))
     figure.savefig(path, dpi=120)
@@ -72,18 +71,3 @@ def lines(seconds: Sequence[float], width: float) -> list[int]:
         last[line : line + 1] = [second]
         chosen.append(line)
     return chosen
-
-
-def readable(character: str, font: str | None, pinyin: Mapping[str, str]) -> str:
-    """The character where a font can show it, else its pinyin, else its code point."""
-    if font or character.isascii():
-        return character
-    return pinyin.get(character, f"U+{ord(character):04X}")
-
-
-def chinese_font() -> str | None:
-    """The family of an installed font that has Chinese characters."""
-    for entry in font_manager.fontManager.ttflist:
-        if any(name in entry.name for name in CHINESE_FONTS):
-            return entry.name
-    return None

@@ -10,7 +10,7 @@ from mindspore_rnnt.recipe.decoding import pictures
 
 
 def test_emissions_mark_every_character(tmp_path, monkeypatch):
-    monkeypatch.setattr(pictures, "chinese_font", lambda: None)
+    monkeypatch.setattr(pictures, "font_of", lambda text: ("DejaVu Sans", "记录"))
     features = np.random.default_rng(0).standard_normal((198, 80))
     arguments = (features, 0.01, "记录X")
     with warnings.catch_warnings():
@@ -30,10 +30,3 @@ def test_emissions_mark_every_character(tmp_path, monkeypatch):
 def test_labels_do_not_cover_each_other():
     assert pictures.lines([], 2) == []
     assert pictures.lines([1, 1, 2, 3, 4, 9], 2) == [0, 1, 2, 0, 1, 0]
-
-
-def test_readable():
-    assert pictures.readable("记", None, {"记": "ji"}) == "ji"
-    assert pictures.readable("记", None, {}) == "U+8BB0"
-    assert pictures.readable("a", None, {}) == "a"
-    assert pictures.readable("记", "SimHei", {"记": "ji"}) == "记"
