@@ -50,8 +50,9 @@ def rnnt_loss_pruned(
         starts (Tensor): first step of each window, int32 or int64 of shape :math:`(B, max_T)`.
             Cells outside the windows do not exist. Windows that do not reach the last label leave
             no path: the loss of that sample is infinite, its gradient 0.
-        targets, logit_lengths, target_lengths, blank, clamp, reduction, fastemit_lambda,
-        zero_infinity, validate: as in :func:`mindspore_rnnt.rnnt_loss` .
+        targets, logit_lengths, target_lengths, blank, clamp, reduction: as in
+            :func:`mindspore_rnnt.rnnt_loss` .
+        fastemit_lambda, zero_infinity, validate: likewise.
 
     Returns:
         Tensor, float32: the loss, a scalar, or of shape :math:`(B,)` if `reduction` is ``'none'`` .

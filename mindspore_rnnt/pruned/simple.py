@@ -104,9 +104,10 @@ def simple_posteriors(
     what :func:`mindspore_rnnt.prune_ranges` chooses windows by.
 
     Args:
-        am, lm, targets, logit_lengths, target_lengths, blank, reduction, lm_only_scale,
-        am_only_scale, zero_infinity, validate: as in :func:`mindspore_rnnt.rnnt_loss_simple` ; by
-            default the loss is not reduced.
+        am, lm, targets, logit_lengths, target_lengths, blank: as in
+            :func:`mindspore_rnnt.rnnt_loss_simple` .
+        reduction, lm_only_scale, am_only_scale, zero_infinity, validate: likewise, but by default
+            the loss is not reduced.
 
     Returns:
         RnntPosteriors as of :func:`mindspore_rnnt.rnnt_posteriors` for padded logits, its `blank`
