@@ -6,6 +6,7 @@ row(t, u) = row_base[b] + t * U1 + u.
 """
 
 from numbers import Integral
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -110,20 +111,18 @@ def _lengths(caller: str, name: str, lengths: ArrayLike, least: int) -> np.ndarr
         )
     if lengths.dtype.kind not in "iu":
         raise TypeError(f"For '{caller}', the '{name}' must hold ints, but got {lengths.dtype}.")
-    if lengths.max() > 2**31 - 1:
-        b = int(lengths.argmax())
-        raise ValueError(
-            f"For '{caller}', the '{name}' must be at most 2**31 - 1, "
-            f"but got {lengths[b]} in sample {b}."
-        )
-    lengths = lengths.astype(np.int64)
-    if lengths.min() < least:
-        b = int(lengths.argmin())
-        raise ValueError(
-            f"For '{caller}', the '{name}' must be at least {least}, "
-            f"but got {lengths[b]} in sample {b}."
-        )
-    return lengths
+    # One branch on values: a graph by bytecode, which follows Python into here, fails at a second.
+    bad = (lengths < least) | (lengths > 2**31 - 1)
+    if bad.any():
+        _refuse_length(caller, name, lengths, int(bad.argmax()), least)
+    return lengths.astype(np.int64)
+
+
+def _refuse_length(caller: str, name: str, lengths: np.ndarray, b: int, least: int) -> NoReturn:
+    wanted = f"at least {least}" if lengths[b] < least else "at most 2**31 - 1"
+    raise ValueError(
+        f"For '{caller}', the '{name}' must be {wanted}, but got {lengths[b]} in sample {b}."
+    )
 
 
 def _size(caller: str, name: str, size: int | None, lengths_name: str, lengths: np.ndarray) -> int:

@@ -209,7 +209,10 @@ def test_a_batch_is_its_utterances_one_by_one(method):
     for row, count in enumerate(lengths):
         one = slice(row, row + 1)
         alone = search.decode(recogniser, features[one, :count], lengths[one], settings)
-        assert alone[0] == together[row]
+        assert alone[0].ids == together[row].ids and alone[0].frames == together[row].frames
+        # A matmul of another size rounds in another order.
+        difference = np.subtract(alone[0].log_probs, together[row].log_probs)
+        assert np.abs(difference).max(initial=0) <= TOLERANCE["recipe_encoder"]
     assert sum(len(found.ids) for found in together) > 0
     for (_, frames, _), count in zip(together, lengths):
         assert list(frames) == sorted(frames) and max(frames, default=0) < count // 4
