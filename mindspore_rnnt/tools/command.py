@@ -23,6 +23,7 @@ _MODULES = {
     "demo": {
         "yaml": "pyyaml",
         "matplotlib": "matplotlib",
+        "jiwer": "jiwer",
         "espeakng_loader": "espeakng-loader",
         "soundfile": "soundfile",
         "scipy": "scipy",
