@@ -2,8 +2,8 @@
 """Beam search over prefixes: the ways to a prefix add up, and a bias may favour some prefixes.
 
 Within a frame, round s holds the prefixes that have got s labels longer in it; blank ends the frame
-for them. After `max_symbols` it ends by itself, as in the greedy search: a model that has more to
-say then is not fined for a blank it does not want. Prefixes that meet at the end of a frame are
+for them. After `max_symbols` it ends by itself, as in the greedy search: a prefix of full length is
+not charged the log-probability of a blank. Prefixes that meet at the end of a frame are
 one, their probabilities added. So with a width that drops nothing, the scores are exact sums over
 alignments, plus what the bias gives to the prefix.
 """
