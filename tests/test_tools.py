@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line: doctor and bench."""
 
+import builtins
 import csv
 import os
 import signal
@@ -186,6 +187,22 @@ def test_no_table_where_every_contender_is_left_out(tmp_path, capsys):
     report.add("V", problem, 0, {})
     assert capsys.readouterr().out == "" and len(report.rows) == 1
     assert (tmp_path / "results.md").read_text().count("| torchaudio |") == 1
+
+
+def test_what_bench_shows_is_in_its_files_already(tmp_path, monkeypatch):
+    """Ctrl-C may come while a table is printed."""
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(builtins, "print", interrupted)
+    report, problem = Report(tmp_path), uniform(1, 3, 2, 5)
+    with pytest.raises(KeyboardInterrupt):
+        report.add("sizes", problem, 0, {"stream": timing.Timing(0.004, 0.003, 0.005, 3)})
+    with pytest.raises(KeyboardInterrupt):
+        report.add_peak(problem, "fused", "jit", 2 * problem.bytes)
+    assert "stream,4.0000,3.0000,5.0000,3" in (tmp_path / "results.csv").read_text()
+    assert "= 2.000 S |" in (tmp_path / "results.md").read_text()
 
 
 def test_bench_survives_a_peers_error_but_not_ours(monkeypatch, capsys):

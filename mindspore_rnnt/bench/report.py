@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import os
 import platform
 from dataclasses import dataclass
@@ -41,26 +42,31 @@ class Report:
         ]
         if not rows:  # memory held none of them
             return
-        print(self._table(rows), flush=True)
         self.rows += rows
-        self._write_tables()
+        self._write_tables()  # first: Ctrl-C may follow what is shown
+        print(self._table(rows), flush=True)
 
     def add_peak(self, problem, form, mode, peak):
         self.peaks.append((problem.name, form, mode, peak, peak / problem.bytes))
-        print(f"{problem.name} {form} {mode}: {peak / problem.bytes:.3f} S", flush=True)
         self._write_tables()
+        print(f"{problem.name} {form} {mode}: {peak / problem.bytes:.3f} S", flush=True)
 
     def _write_tables(self):
-        with (self.output / "results.csv").open("w", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(COLUMNS)
-            for r in self.rows:
-                t = r.timing
-                ms = [f"{1e3 * value:.4f}" for value in (t.median, t.low, t.high)]
-                writer.writerow(
-                    [r.section, r.problem, r.dtype, r.threads, r.contender, *ms, t.rounds]
-                )
-        (self.output / "results.md").write_text(self._markdown())
+        table = io.StringIO(newline="")
+        writer = csv.writer(table)
+        writer.writerow(COLUMNS)
+        for r in self.rows:
+            t = r.timing
+            ms = [f"{1e3 * value:.4f}" for value in (t.median, t.low, t.high)]
+            writer.writerow([r.section, r.problem, r.dtype, r.threads, r.contender, *ms, t.rounds])
+        self._replace("results.csv", table.getvalue())
+        self._replace("results.md", self._markdown())
+
+    def _replace(self, name, text):
+        """Ctrl-C while it writes leaves the earlier file whole."""
+        draft = self.output / f"{name}.draft"
+        draft.write_text(text, newline="")
+        os.replace(draft, self.output / name)
 
     def _markdown(self):
         parts = [
