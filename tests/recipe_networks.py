@@ -48,7 +48,7 @@ def random_batch(batch=4, frames=64, max_u=5, seed=0):
     frame_lengths[0] = frames
     target_lengths = rng.integers(1, max_u + 1, batch).astype(np.int32)
     lengths = frame_lengths // 4
-    frame_rows, label_rows = packed_indices(lengths, target_lengths, frames // 4, max_u)
+    frame_rows, step_rows = packed_indices(lengths, target_lengths, frames // 4, max_u)
     return {
         "features": random_features(batch, frames, seed),
         "frame_lengths": frame_lengths,
@@ -56,7 +56,7 @@ def random_batch(batch=4, frames=64, max_u=5, seed=0):
         "targets": rng.integers(1, VOCABULARY, (batch, max_u)).astype(np.int32),
         "target_lengths": target_lengths,
         "frame_rows": frame_rows,
-        "label_rows": label_rows,
+        "step_rows": step_rows,
     }
 
 

@@ -87,7 +87,7 @@ class BatchSource:
         """This rank's part of a step; the padded shape is that of all ranks together.
 
         features (B, max_frames, mels) float32, frame_lengths, encoder_lengths (B,) int32, targets
-        (B, max_u) int32, target_lengths (B,) int32, frame_rows, label_rows (N,) int32, numbers
+        (B, max_u) int32, target_lengths (B,) int32, frame_rows, step_rows (N,) int32, numbers
         (B,) of the utterances, lost (key, error) of those that could not be read.
         """
         draws, steps = self._plan(epoch)
@@ -106,7 +106,7 @@ class BatchSource:
             targets[row, : len(self._targets[i])] = self._targets[i]
         target_lengths = np.array([len(self._targets[i]) for i in numbers], np.int32)
         encoder_lengths = lengths // SUBSAMPLING
-        frame_rows, label_rows = packed_indices(
+        frame_rows, step_rows = packed_indices(
             encoder_lengths,
             target_lengths,
             max_t=padded.shape[1] // SUBSAMPLING,
@@ -119,7 +119,7 @@ class BatchSource:
             "targets": targets,
             "target_lengths": target_lengths,
             "frame_rows": frame_rows,
-            "label_rows": label_rows,
+            "step_rows": step_rows,
             "numbers": numbers,
             "lost": lost,
         }

@@ -17,7 +17,7 @@ COLUMNS = (
     "targets",
     "target_lengths",
     "frame_rows",
-    "label_rows",
+    "step_rows",
     "numbers",
 )
 AHEAD = 2  # batches waiting behind each worker and in front of training

@@ -25,7 +25,7 @@ INPUTS = (
     "targets",
     "target_lengths",
     "frame_rows",
-    "label_rows",
+    "step_rows",
 )
 
 
@@ -67,7 +67,7 @@ class Transducer(nn.Cell):
         targets: Tensor,
         target_lengths: Tensor,
         frame_rows: Tensor,
-        label_rows: Tensor,
+        step_rows: Tensor,
         keep: Tensor | None = None,
     ) -> Tensor:
         """The mean loss of a batch; `keep` are the encoder's dropout factors."""
@@ -75,8 +75,8 @@ class Transducer(nn.Cell):
         steps = self.predictor(targets)
         lengths = (encoder_lengths, target_lengths)
         if self.chunked:
-            return self.loss(frames, steps, targets, *lengths, frame_rows, label_rows)
-        return self.loss(self.joiner(frames, steps, frame_rows, label_rows), targets, *lengths)
+            return self.loss(frames, steps, targets, *lengths, frame_rows, step_rows)
+        return self.loss(self.joiner(frames, steps, frame_rows, step_rows), targets, *lengths)
 
 
 def _build_loss(joiner: PackedJoiner, memory_budget: str) -> nn.Cell:

@@ -75,24 +75,24 @@ class TrainStep:
         if batch["features"].shape not in self.shapes:
             self.shapes.append(batch["features"].shape)
         keep = dropout_factors(self._config, self._group, epoch, step)
-        *padded, frame_rows, label_rows = (Tensor(batch[name]) for name in INPUTS)
+        *padded, frame_rows, step_rows = (Tensor(batch[name]) for name in INPUTS)
         return [
             ms.mutable(tuple(padded)),
             frame_rows,
-            label_rows,
+            step_rows,
             None if keep is None else Tensor(keep),
         ]
 
     def _functions(self, jit: bool) -> tuple:
         model, mean, clip_norm = self._model, self._mean, self._clip_norm
 
-        def scaled_loss(padded, frame_rows, label_rows, keep, scale):
-            return model(*padded, frame_rows, label_rows, keep) * scale
+        def scaled_loss(padded, frame_rows, step_rows, keep, scale):
+            return model(*padded, frame_rows, step_rows, keep) * scale
 
         differentiate = ms.value_and_grad(scaled_loss, None, self.optimizer.parameters)
 
-        def gradients(padded, frame_rows, label_rows, keep, scale):
-            return differentiate(padded, frame_rows, label_rows, keep, scale)
+        def gradients(padded, frame_rows, step_rows, keep, scale):
+            return differentiate(padded, frame_rows, step_rows, keep, scale)
 
         def finish(loss, gradients, factor):
             loss, gradients = mean(loss, gradients)
@@ -111,7 +111,7 @@ class TrainStep:
         if not jit:
             return gradients, finish
         rows = Tensor(shape=[None], dtype=ms.int32)
-        dynamic = ms.enable_dynamic(frame_rows=rows, label_rows=rows)
+        dynamic = ms.enable_dynamic(frame_rows=rows, step_rows=rows)
         return dynamic(ms.jit(gradients)), ms.jit(finish)
 
 

@@ -73,7 +73,7 @@ def test_row_vectors_are_those_of_the_encoder_lengths(built):
         for t in range(batch["frame_lengths"][b] // 4)
         for u in range(batch["target_lengths"][b] + 1)
     ]
-    rows = np.stack([batch["frame_rows"], batch["label_rows"]], axis=1)
+    rows = np.stack([batch["frame_rows"], batch["step_rows"]], axis=1)
     assert rows.dtype == np.int32
     assert np.array_equal(rows, expected)
 

@@ -25,7 +25,7 @@ def halves(batch):
         part = {k: v[rows] for k, v in batch.items() if not k.endswith("_rows")}
         lengths = (part["encoder_lengths"], part["target_lengths"])
         max_t, max_u = part["features"].shape[1] // 4, part["targets"].shape[1]
-        part["frame_rows"], part["label_rows"] = packed_indices(*lengths, max_t, max_u)
+        part["frame_rows"], part["step_rows"] = packed_indices(*lengths, max_t, max_u)
         parts.append(part)
     return parts
 
