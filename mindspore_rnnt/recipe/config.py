@@ -16,6 +16,7 @@ import yaml
 from . import rules
 
 PACKAGE = Path(__file__).resolve().parents[1]
+SHORT = {"loss": "kind"}  # the key that a section is about: `loss: tdt` is `loss: {kind: tdt}`
 
 
 @dataclass
@@ -116,6 +117,22 @@ class ModelConfig:
 
 
 @dataclass
+class LossConfig:
+    kind: str = "rnnt"  # rnnt | pruned | tdt; `loss: tdt` in a file is short for this alone
+    # Of tdt: how many frames a token may take, and what paths of few long arcs gain by (see
+    # docs/tdt.md). With 0 a frame may emit several characters.
+    durations: list[int] = field(default_factory=lambda: [0, 1, 2, 3, 4])
+    sigma: float = 0.05
+    # Of pruned: the joiner runs on so many steps of each frame, which a simple joiner chooses; how
+    # the simple loss counts, and for how many batches the windows are not yet to be relied on.
+    prune_range: int = 5
+    lm_only_scale: float = 0.25
+    am_only_scale: float = 0.0
+    simple_scale: float = 0.5
+    warmup_steps: int = 200
+
+
+@dataclass
 class OptimConfig:
     lr: float = 2e-3
     warmup_steps: int = 60
@@ -144,7 +161,9 @@ class TrainConfig:
     average: int = 1  # evaluate the mean of the last so many checkpoints
     evaluate_every: int = 1  # epochs
     evaluate_utterances: int = 0  # held-out utterances decoded then, evenly spread; 0: all
-    memory_budget: str = ""  # e.g. 256MB: the chunked joiner loss; empty: packed logits
+    # e.g. 256MB: the loss of kind rnnt never holds all logits; empty: packed logits. That of kind
+    # pruned never does, and empty is 256MB.
+    memory_budget: str = ""
     require_loss_ratio: float = 0.0  # > 0: fail unless last loss <= ratio * first loss
 
 
@@ -204,6 +223,7 @@ class Config:
     noise: NoiseConfig = field(default_factory=NoiseConfig)
     augment: AugmentConfig = field(default_factory=AugmentConfig)
     model: ModelConfig = field(default_factory=ModelConfig)
+    loss: LossConfig = field(default_factory=LossConfig)
     optim: OptimConfig = field(default_factory=OptimConfig)
     train: TrainConfig = field(default_factory=TrainConfig)
     decode: DecodeConfig = field(default_factory=DecodeConfig)
@@ -223,10 +243,11 @@ def load(path: str | Path | None = None, overrides: typing.Sequence[str] = ()) -
         _merge(config, tree, where=str(found))
     for text in overrides:
         key, equals, value = text.partition("=")
-        parts = key.strip().split(".")
-        if not equals or len(parts) != 2:
+        section, *names = key.strip().split(".")
+        names = names or [SHORT[section]] if section in SHORT else names
+        if not equals or len(names) != 1:
             raise ValueError(f"--set wants section.key=value, but got {text!r}")
-        _merge(config, {parts[0]: {parts[1]: yaml.safe_load(value)}}, where=f"--set {text}")
+        _merge(config, {section: {names[0]: yaml.safe_load(value)}}, where=f"--set {text}")
     rules.check(config)
     return config
 
@@ -264,6 +285,8 @@ def find(path: str | Path) -> Path:
 def _merge(config: Config, tree: object, where: str) -> None:
     for name, values in _items(tree, where):
         section = getattr(config, _known(config, name, where, "section"))
+        if name in SHORT and isinstance(values, str):
+            values = {SHORT[name]: values}
         for key, value in _items(values, f"{where}: {name}"):
             _known(section, key, where, f"key in '{name}'")
             kind = typing.get_type_hints(type(section))[key]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import typing
 
 CHOICES = {
@@ -11,6 +12,7 @@ CHOICES = {
     "train.dtype": ("float32", "float16"),
     "train.device": ("", "CPU", "Ascend"),
     "decode.method": ("greedy", "beam"),
+    "loss.kind": ("rnnt", "pruned", "tdt"),
 }
 EACH = {  # of a list
     "noise.kinds": ("machine", "broadband", "tonal", "impulsive", "babble"),
@@ -46,8 +48,16 @@ RULES = {
             *("optim.warmup_steps", "optim.weight_decay", "optim.clip_norm"),
             *("train.save_every", "train.evaluate_utterances", "train.require_loss_ratio"),
             *("decode.grammar_weight", "decode.bias_weight", "endpoint.overlap"),
+            *("loss.lm_only_scale", "loss.am_only_scale", "loss.simple_scale"),
+            "loss.warmup_steps",
             *("evaluate.pictures", "evaluate.noise_hours", "evaluate.others"),
         ],
+    ),
+    "at least 0 and finite": (lambda value: 0 <= value < math.inf, ["loss.sigma"]),
+    "at least 2": (lambda value: value >= 2, ["loss.prune_range"]),
+    "distinct, at least 0, and with a 1, or some utterances have no path": (
+        lambda value: 1 in value and min(value) >= 0 and len(set(value)) == len(value),
+        ["loss.durations"],
     ),
     "above 0": (
         lambda value: value > 0,
@@ -89,6 +99,11 @@ RULES = {
     ),
 }
 
+NO_BEAM = (
+    "decode.method must be 'greedy' for a model of loss.kind 'tdt', which jumps over frames, but "
+    "got 'beam'"
+)
+
 
 def check(config: typing.Any) -> None:
     """`config` is a `config.Config`. A ValueError for the first setting that breaks a rule."""
@@ -112,6 +127,18 @@ def check(config: typing.Any) -> None:
         raise ValueError(
             f"data.min_seconds must be below data.max_seconds, but got {data.min_seconds} "
             f"and {data.max_seconds}"
+        )
+    if config.loss.lm_only_scale + config.loss.am_only_scale > 1:
+        raise ValueError(
+            "loss.lm_only_scale and loss.am_only_scale must be at most 1 together, but got "
+            f"{config.loss.lm_only_scale} and {config.loss.am_only_scale}"
+        )
+    if config.loss.kind == "tdt" and config.decode.method == "beam":
+        raise ValueError(NO_BEAM)
+    if config.loss.kind == "tdt" and config.train.memory_budget:
+        raise ValueError(
+            "train.memory_budget must be empty for loss.kind 'tdt', whose logits are kept, but got "
+            f"{config.train.memory_budget!r}"
         )
     endpoint = config.endpoint
     if not endpoint.overlap < min(endpoint.silence, endpoint.no_speech):

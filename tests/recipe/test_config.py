@@ -35,6 +35,19 @@ def test_saved_and_loaded_is_the_same(tmp_path):
     assert [item.name for item in tmp_path.iterdir()] == ["saved.yaml"]
 
 
+def test_the_kind_of_loss_may_stand_for_its_section(tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text("loss: pruned\n")
+    assert config.load(path).loss.kind == "pruned"
+    changed = config.load(path, ["loss=tdt", "loss.sigma=0.1"]).loss
+    assert (changed.kind, changed.sigma) == ("tdt", 0.1)
+    path.write_text("loss: {kind: tdt, durations: [0, 1]}\n")
+    assert config.load(path).loss.durations == [0, 1]
+    path.write_text("loss: 3\n")
+    with pytest.raises(ValueError, match=r"mine.yaml: loss must be a mapping, but got int"):
+        config.load(path)
+
+
 def test_differences_are_named():
     old, new = config.load(), config.load(None, ["optim.lr=0.5", "data.pitch=[1, 2]"])
     assert config.differences(old, old) == []
@@ -86,6 +99,17 @@ def test_differences_are_named():
         ("train.save_every=-1", "train.save_every must be at least 0, but got -1"),
         ("data.max_seconds=0.3", "data.min_seconds must be below data.max_seconds, but got 0.3"),
         ("data.grammar=", "data.grammar may be empty only with a corpus of your own"),
+        ("loss=ctc", "loss.kind must be one of 'rnnt', 'pruned', 'tdt', but got 'ctc'"),
+        ("loss=3", "loss.kind must be str, but got 3"),
+        ("loss.durations=[0, 2]", "with a 1, or some utterances have no path, but got [0, 2]"),
+        ("loss.durations=[1, 1]", "loss.durations must be distinct, at least 0, and with a 1"),
+        ("loss.durations=[-1, 1]", "loss.durations must be distinct, at least 0, and with a 1"),
+        ("loss.durations=[]", "loss.durations must be distinct, at least 0, and with a 1"),
+        ("loss.sigma=.inf", "loss.sigma must be at least 0 and finite, but got inf"),
+        ("loss.prune_range=1", "loss.prune_range must be at least 2, but got 1"),
+        ("loss.warmup_steps=-1", "loss.warmup_steps must be at least 0, but got -1"),
+        ("loss.simple_scale=-0.5", "loss.simple_scale must be at least 0, but got -0.5"),
+        ("loss.am_only_scale=0.8", "must be at most 1 together, but got 0.25 and 0.8"),
         ("train.epochs", "wants section.key=value"),
         ("epochs=1", "wants section.key=value"),
     ],

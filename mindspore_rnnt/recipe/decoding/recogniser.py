@@ -3,13 +3,15 @@
 
 They are compiled, unless train.jit is false.
 
-`encode`, `encode_chunk`, `start`, `predict` and `join` are all that decoding needs, so a decoder
-works on this class and on its child that runs exported files (`export.load`) alike.
+`encode`, `encode_chunk`, `start`, `predict` and `join` (of a TDT model `join_heads`) are all that
+decoding needs, so a decoder works on this class and on its child that runs exported files
+(`export.load`) alike.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import mindspore as ms
 import numpy as np
@@ -105,9 +107,16 @@ class Recogniser:
 
     def join(self, frames: np.ndarray, outputs: np.ndarray) -> np.ndarray:
         """(n, De) frames and (n, Dp) predictor outputs -> (n, V) logits."""
+        return self._joined(frames, outputs).asnumpy()
+
+    def join_heads(self, frames: np.ndarray, outputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The same of a TDT model -> (n, V) logits of tokens and (n, D) of durations."""
+        tokens, durations = self._joined(frames, outputs)
+        return tokens.asnumpy(), durations.asnumpy()
+
+    def _joined(self, frames: np.ndarray, outputs: np.ndarray) -> Any:
         rows = Tensor(np.arange(len(frames), dtype=np.int32))
-        pair = (Tensor(frames[np.newaxis]), Tensor(outputs[np.newaxis]))
-        return self._join(*pair, rows).asnumpy()
+        return self._join(Tensor(frames[np.newaxis]), Tensor(outputs[np.newaxis]), rows)
 
 
 def free(*shape: int | None, dtype: object = ms.float32) -> Tensor:

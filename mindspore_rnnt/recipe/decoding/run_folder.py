@@ -17,13 +17,13 @@ from pathlib import Path
 
 import mindspore as ms
 from mindspore import Parameter, Tensor
-from mindspore.nn import Cell
 
 from .. import config as configuration
 from ..config import Config
 from ..data.features import Cmvn
 from ..data.text import Vocabulary
 from ..model import transducer
+from ..model.transducer import Transducer
 from .recogniser import Recogniser
 
 GRAMMAR = "grammar.yaml"
@@ -72,16 +72,19 @@ def load_run(
 
 
 def load_weights(
-    model: Cell, folder: str | Path, vocabulary: Vocabulary, weights: str = "mean"
+    model: Transducer, folder: str | Path, vocabulary: Vocabulary, weights: str = "mean"
 ) -> None:
-    """Give a model the weights of a run's folder, which must be of the same kind."""
+    """Give a model the weights of a run's folder, which must be of the same kind.
+
+    What belongs to the loss stays as it is.
+    """
     path = weights_file(folder, weights)
     if Vocabulary.load(Path(folder, "vocabulary.txt")).characters != vocabulary.characters:
         raise ValueError(
             f"the model in {str(folder)!r} has another vocabulary; give its vocabulary.txt as "
             "data.vocabulary"
         )
-    parameters = {item.name: item for item in model.get_parameters()}
+    parameters = {item.name: item for item in model.decoding_params()}
     assign(parameters, ms.load_checkpoint(str(path)), path)
 
 

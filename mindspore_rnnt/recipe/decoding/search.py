@@ -12,6 +12,7 @@ import numpy as np
 
 from ..config import Config
 from ..data.buckets import SUBSAMPLING
+from ..rules import NO_BEAM
 from .beam import BeamSearch
 from .bias import Bias
 from .found import Found
@@ -37,8 +38,11 @@ def open_search(
 ) -> GreedySearch | BeamSearch:
     """A search that has heard nothing yet, for `rows` streams. Greedy search takes no bias."""
     options = config.decode
+    durations = config.loss.durations if config.loss.kind == "tdt" else ()
     if options.method == "greedy":
-        return GreedySearch(recogniser, rows, options.max_symbols)
+        return GreedySearch(recogniser, rows, options.max_symbols, durations)
+    if options.method == "beam" and durations:
+        raise ValueError(NO_BEAM)
     if options.method == "beam":
         return BeamSearch(recogniser, rows, options.beam, options.max_symbols, biases)
     raise ValueError(f"decode.method must be 'greedy' or 'beam', but got {options.method!r}")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The transducer: encoder, predictor, packed joiner and loss in one Cell.
+"""The transducer: encoder, predictor, packed joiner and loss in one Cell; with `loss.kind` tdt
+the joiner has a second head, for durations.
 
 `construct` takes the arrays of a batch (INPUTS, as `dataset` makes them) and gives the loss. To
 decode, see `recogniser`.
@@ -9,9 +10,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mindspore import Tensor, amp, float16, nn
+from mindspore import Parameter, Tensor, amp, float16, nn
 
-from mindspore_rnnt import JoinerRNNTLoss, PackedJoiner, RNNTLoss
+from mindspore_rnnt import JoinerRNNTLoss, PackedJoiner, PrunedRNNTLoss, RNNTLoss, TDTLoss
 
 from ..config import Config
 from ..data.text import BLANK
@@ -51,10 +52,16 @@ class Transducer(nn.Cell):
         if config.train.dtype == "float16":
             self.encoder = amp.auto_mixed_precision(self.encoder, "auto", float16)
         self.predictor = build_predictor(model, vocab_size)
-        joiner = PackedJoiner(model.encoder_dim, model.predictor_dim, model.joiner_dim, vocab_size)
+        # How many frames each duration of a TDT model is; empty for a model without.
+        self.durations = tuple(config.loss.durations) if config.loss.kind == "tdt" else ()
+        joiner = PackedJoiner(
+            *(model.encoder_dim, model.predictor_dim, model.joiner_dim, vocab_size),
+            num_durations=len(self.durations),
+        )
         self.jit = config.train.jit
+        self.pruned = config.loss.kind == "pruned"
         self.chunked = bool(config.train.memory_budget)
-        self.loss = _build_loss(joiner, config.train.memory_budget)
+        self.loss = _build_loss(joiner, config, vocab_size)
         # After the loss, which may hold it too: the last owner gives the weights their names, so
         # that a checkpoint fits with and without a memory budget.
         self.joiner = joiner
@@ -74,12 +81,37 @@ class Transducer(nn.Cell):
         frames = self.encoder(features, frame_lengths, keep)
         steps = self.predictor(targets)
         lengths = (encoder_lengths, target_lengths)
+        if self.pruned:
+            return self.loss(frames, steps, targets, *lengths)
         if self.chunked:
             return self.loss(frames, steps, targets, *lengths, frame_rows, step_rows)
-        return self.loss(self.joiner(frames, steps, frame_rows, step_rows), targets, *lengths)
+        logits = self.joiner(frames, steps, frame_rows, step_rows)
+        if self.durations:
+            return self.loss(*logits, targets, *lengths)
+        return self.loss(logits, targets, *lengths)
+
+    def decoding_params(self) -> list[Parameter]:
+        """What decoding needs: all but what belongs to the loss."""
+        return [item for item in self.get_parameters() if not item.name.startswith("loss.")]
 
 
-def _build_loss(joiner: PackedJoiner, memory_budget: str) -> nn.Cell:
-    if not memory_budget:
-        return RNNTLoss(blank=BLANK, validate=False)
-    return JoinerRNNTLoss(joiner, memory_budget, blank=BLANK, validate=False)
+def _build_loss(joiner: PackedJoiner, config: Config, vocab_size: int) -> nn.Cell:
+    budget, loss = config.train.memory_budget, config.loss
+    if loss.kind == "pruned":
+        return PrunedRNNTLoss(
+            joiner,
+            vocab_size,
+            loss.prune_range,
+            loss.lm_only_scale,
+            loss.am_only_scale,
+            loss.simple_scale,
+            loss.warmup_steps,
+            budget or "256MB",
+            BLANK,
+            validate=False,
+        )
+    if loss.kind == "tdt":
+        return TDTLoss(loss.durations, blank=BLANK, sigma=loss.sigma, validate=False)
+    if budget:
+        return JoinerRNNTLoss(joiner, budget, blank=BLANK, validate=False)
+    return RNNTLoss(blank=BLANK, validate=False)

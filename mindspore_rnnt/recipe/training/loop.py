@@ -63,7 +63,7 @@ def run(config: Config, resume: bool = False) -> list[dict]:
     progress = Progress(folder, total, position.update, visible=group.leads)
     for change in changes:
         progress.note(change)
-    names = [item.name for item in model.get_parameters()]
+    names = [item.name for item in model.decoding_params()]
 
     while position.epoch < settings.epochs:
         started = time.perf_counter()
