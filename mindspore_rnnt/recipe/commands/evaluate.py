@@ -13,19 +13,24 @@ from ..config import Config
 from ..data import dataset
 from ..data.conditions import CLEAN, PLANT, Condition, Trials, conditions
 from ..data.corpus import Utterance
+from ..data.features import Cmvn
 from ..data.grammar import Grammar, load_grammar
 from ..data.negatives import speak_others
-from ..decoding import pictures
+from ..data.text import Vocabulary
+from ..decoding import lattices, pictures
 from ..decoding.alarms import sound_alarms
 from ..decoding.confidence import Calibration, calibrate, reliability
 from ..decoding.metrics import CharErrorRate, right_characters
+from ..decoding.recogniser import Recogniser
 from ..decoding.run_folder import load_run
 from ..decoding.scoring import Decoded, decode_all, format_table, table
+from ..decoding.speed import stream_speed
 from ..decoding.ticket import TicketParser
 from ..decoding.verdict import Judge
 from ..sound.levels import gain, power
 
 TICKETS = 3
+STREAMED = 20  # utterances
 Results = dict[str, list[Decoded]]
 
 
@@ -61,6 +66,8 @@ def run(
     found: dict = {"rates": rows, "reliability": _reliability(results, calibration)}
     print("\nConfidence of characters, on utterances that the calibration has not seen:")
     print(format_table(found["reliability"]))
+    if recogniser.chunk_size > 0:
+        found["streaming"] = _stream(recogniser, config, cmvn, heldout, trials)
     noise = list(results)[len(config.evaluate.snr_db)]  # the last of those in plant noise
     if grammar:
         others = decoded(speak_others(config, "heldout", config.evaluate.others), CLEAN)
@@ -78,7 +85,11 @@ def run(
         pictures.rejection(alarms.curve(), config.decode.min_confidence, folder / "rejection.png")
     (folder / "evaluation.json").write_text(json.dumps(found, indent=1), encoding="utf-8")
     _write_hypotheses(results, judge, folder / "hypotheses.jsonl")
-    _draw(results[noise], drawn, noise, config, grammar, folder)
+    files = _draw(results[noise], drawn, noise, config, grammar, folder)
+    clean = results[CLEAN.name], drawn, vocabulary, config, grammar, folder
+    files += _draw_lattices(recogniser, *clean)
+    if files:
+        print(f"\npictures of the longest in {folder}: {', '.join(files)}")
     if parser:
         _print_tickets(results[CLEAN.name], heldout, parser, judge)
     return rows
@@ -153,13 +164,56 @@ def _draw(
     config: Config,
     grammar: Grammar | None,
     folder: Path,
-) -> None:
-    """Each character over the very features that it was found in."""
+) -> list[str]:
+    """Each character over the very features that it was found in; the names of the files."""
     pinyin, hop = grammar.pinyin if grammar else {}, config.features.hop_ms / 1000
+    names = []
     for number, item in enumerate(_those(decoded, drawn), start=1):
         what = (item.features, hop, item.text, item.seconds, item.utterance.text)
-        file = folder / f"emissions_{number}.png"  # those drawn keep their features
-        pictures.emissions(*what, pinyin, file, noise)  # type: ignore[arg-type]
+        names.append(f"emissions_{number}.png")  # those drawn keep their features
+        pictures.emissions(*what, pinyin, folder / names[-1], noise)  # type: ignore[arg-type]
+    return names
+
+
+def _draw_lattices(
+    recogniser: Recogniser,
+    decoded: Sequence[Decoded],
+    drawn: Sequence[Utterance],
+    vocabulary: Vocabulary,
+    config: Config,
+    grammar: Grammar | None,
+    folder: Path,
+) -> list[str]:
+    """The lattice of what was said in each, without noise; the names of the files."""
+    pinyin, hop = grammar.pinyin if grammar else {}, config.features.hop_ms / 1000
+    names: list[str] = []
+    if config.loss.kind == "tdt":
+        print("\nno pictures of lattices: rnnt_posteriors is for models without durations")
+        return names
+    for number, item in enumerate(_those(decoded, drawn), start=1):
+        what = (item.features, item.utterance.text, vocabulary, hop, pinyin)
+        names.append(f"lattice_{number}.png")
+        lattices.draw(recogniser, *what, folder / names[-1])  # type: ignore[arg-type]
+    return names
+
+
+def _stream(
+    recogniser: Recogniser,
+    config: Config,
+    cmvn: Cmvn,
+    heldout: Sequence[Utterance],
+    trials: Trials,
+) -> dict[str, float]:
+    """Some clean utterances as a microphone would hear them."""
+    some = enumerate(dataset.spread(heldout, min(STREAMED, len(heldout))))
+    heard = (trials.hear(item.audio(), CLEAN, number) for number, item in some)
+    speed = stream_speed(recogniser, config, cmvn, heard)
+    print(
+        f"\nStreaming {speed['seconds']:.0f} s of clean speech: real-time factor "
+        f"{speed['real-time factor']:.3f}, {speed['decoder steps a second']:.1f} decoder steps a "
+        "second of audio"
+    )
+    return speed
 
 
 def _print_tickets(

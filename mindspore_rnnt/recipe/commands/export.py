@@ -4,7 +4,8 @@
     encoder.mindir        features (B, T, mels), frame_lengths (B,) -> frames (B, T // 4, D)
     encoder_chunk.mindir  a chunk of a stream, two counts and the cache: `ConformerEncoder.step`
     predictor.mindir      tokens (n,) and a state -> output (n, D) and the next state
-    joiner.mindir         frames (1, n, De), outputs (1, n, Dp), rows 0 .. n - 1 -> logits (n, V)
+    joiner.mindir         frames (1, n, De), outputs (1, n, Dp), rows 0 .. n - 1 -> logits (n, V);
+                          of a TDT model two outputs, the other the durations' logits (n, D)
 
 B, T, n and the room of the cache are free, T a multiple of 4. config.yaml, vocabulary.txt,
 cmvn.npy, calibration.json and the grammar come along.
@@ -82,5 +83,5 @@ class _Join(nn.Cell):
         super().__init__()
         self.joiner = joiner
 
-    def construct(self, frames: Tensor, outputs: Tensor, rows: Tensor) -> Tensor:
+    def construct(self, frames: Tensor, outputs: Tensor, rows: Tensor) -> Tensor | tuple:
         return self.joiner(frames, outputs, rows, rows)

@@ -55,6 +55,7 @@ class BeamSearch:
             tuple(item.start() for item in biases),
         )
         self.kept = [[root] for _ in range(rows)]  # of each row, best first
+        self.steps = np.zeros(rows, int)  # evaluations of the joiner for each row
 
     def advance(self, frames: np.ndarray, lengths: np.ndarray) -> None:
         """(rows, t, D) more frames, of which the first `lengths` (rows,) count."""
@@ -79,6 +80,8 @@ class BeamSearch:
             if not flat:
                 break
             scores = self._log_probs(frames, flat)
+            for b, _ in flat:
+                self.steps[b] += 1
             for (b, item), row in zip(flat, scores):
                 _merge(ended[b], item, item.score + row[BLANK])
             growing = self._grow(flat, scores, ended)

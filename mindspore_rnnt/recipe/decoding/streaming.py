@@ -50,6 +50,7 @@ class StreamingDecoder:
         self._pending = np.zeros((0, config.features.mels), np.float32)
         self._compile()
         self._start = 0  # features of the stream before this utterance
+        self._steps = 0  # of the decoder before this utterance
         self._open()
 
     def accept(self, features: np.ndarray) -> list[Segment]:
@@ -68,13 +69,18 @@ class StreamingDecoder:
             ended += self._encode(min(left, self._frames))
         if self.partial.ids:
             ended.append(self._segment(Endpoint.STREAM_OVER))
-            self._open()
+            self._open_again()
         return ended
 
     @property
     def partial(self) -> Found:
         """What has been found in the utterance that is not over."""
         return self._search.best()
+
+    @property
+    def steps(self) -> int:
+        """How often the joiner has been evaluated for the stream."""
+        return self._steps + int(self._search.steps[0])
 
     @property
     def settled(self) -> int:
@@ -86,6 +92,10 @@ class StreamingDecoder:
         self._search = open_search(self._recogniser, self._config, 1, self._biases)
         self._heard = 0  # encoder frames of this utterance
         self._recent = np.zeros((0, self._pending.shape[1]), np.float32)
+
+    def _open_again(self) -> None:
+        self._steps = self.steps
+        self._open()
 
     def _encode(self, count: int) -> list[Segment]:
         """Hear so many features, or fewer if the utterance ends within them."""
@@ -109,7 +119,7 @@ class StreamingDecoder:
             [self._recent[len(self._recent) - unheard - again :], self._pending]
         )
         self._start += self._heard * SUBSAMPLING - again
-        self._open()
+        self._open_again()
         return ended
 
     def _segment(self, reason: Endpoint) -> Segment:

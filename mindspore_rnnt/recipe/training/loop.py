@@ -91,8 +91,15 @@ def run(config: Config, resume: bool = False) -> list[dict]:
     if group.leads:  # again, as a run may have been killed between the two
         checkpoints.average(settings.average, names, folder / "model.ckpt")
     progress.note(f"{len(step.shapes)} padded shapes were compiled: {step.shapes}")
+    progress.note(f"peak memory: {_peak_mb():.0f} MB")
     progress.close()
     return position.history
+
+
+def _peak_mb() -> float:
+    """The most memory that this process has had."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 
 
 def _waited_for(groups: Iterator[list[dict]], progress: Progress) -> list[dict]:

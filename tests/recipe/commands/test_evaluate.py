@@ -2,6 +2,7 @@
 """Tables, pictures and work orders of a run whose decoder is replaced by known answers."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -38,7 +39,7 @@ def answers(monkeypatch):
     by_frames = {}
 
     def load_run(folder, config=None, weights="mean"):
-        return None, config or settings, vocabulary, cmvn
+        return SimpleNamespace(chunk_size=4), config or settings, vocabulary, cmvn
 
     def decode(recogniser, features, frame_lengths, *_):
         assert features.shape[0] == len(frame_lengths) == 4
@@ -50,6 +51,10 @@ def answers(monkeypatch):
             found.append(Found(ids, tuple(range(len(ids))), sure))
         return found
 
+    def speed(recogniser, config, cmvn, recordings):
+        seconds = sum(len(audio) for audio in recordings) / 16000
+        return {"seconds": seconds, "real-time factor": 0.25, "decoder steps a second": 6.0}
+
     extractor = scoring.LogMel(settings.features)
     cmvn = scoring.Cmvn.of([extractor(item.audio()) for item in train])
     for item in heldout:
@@ -58,6 +63,8 @@ def answers(monkeypatch):
     monkeypatch.setattr(evaluate, "load_run", load_run)
     monkeypatch.setattr(scoring, "decode", decode)
     monkeypatch.setattr(evaluate, "sound_alarms", lambda *parts: Alarms([], 0, [], 4, [1.0], 6))
+    monkeypatch.setattr(evaluate, "stream_speed", speed)
+    monkeypatch.setattr(evaluate.lattices, "draw", lambda *parts: parts[-1].touch())
     return heldout
 
 
@@ -80,6 +87,18 @@ def test_table_by_noise_and_voice(answers, tmp_path, capsys):
     shown = capsys.readouterr().out
     assert "| clean | f3 | 0.00 % | 100.00 % | 100.00 % | 0.00 % | 0.00 % | 3 |" in shown
     assert "0.0 % tickets; 83.3 % of 6 commands are missed" in shown
+    seconds = sum(item.samples for item in answers) / 16000
+    assert written["streaming"]["seconds"] == pytest.approx(seconds)
+    assert f"{seconds:.0f} s of clean speech: real-time factor 0.250, 6.0 decoder steps" in shown
+    assert f"in {tmp_path}: emissions_1.png, lattice_1.png" in shown
+    assert (tmp_path / "lattice_1.png").is_file()
+
+
+def test_a_model_with_durations_has_no_lattices(answers, tmp_path, capsys):
+    evaluate.run(tmp_path, config.load(None, [*OVERRIDES, "loss=tdt"]))
+    shown = capsys.readouterr().out
+    assert "no pictures of lattices" in shown and f"in {tmp_path}: emissions_1.png\n" in shown
+    assert not (tmp_path / "lattice_1.png").exists()
 
 
 def test_hypotheses_are_written_with_edits_and_confidence(answers, tmp_path):

@@ -22,7 +22,7 @@ KINDS = [
         "model.left_chunks=2",
         "train.dtype=float16",
     ],
-    ["model.chunk_size=-1"],
+    ["model.chunk_size=-1", "loss=tdt"],
 ]
 
 
@@ -46,7 +46,7 @@ def test_exported_files_decode_as_the_model(kind, tmp_path):
     characters = 0
     for batch, frames in ((2, 80), (1, 48)):
         features, lengths = random_features(batch, frames), np.array([frames, 37][:batch])
-        for settings.decode.method in ("greedy", "beam"):
+        for settings.decode.method in ("greedy", "beam")[: 1 if model.durations else 2]:
             ours = search.decode(exported, features, lengths, settings)
             theirs = search.decode(original, features, lengths, settings)
             assert [found[:2] for found in ours] == [found[:2] for found in theirs]
