@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What PackedJoiner and JoinerRNNTLoss refuse, and how many rows a memory budget holds."""
+"""What PackedJoiner and the losses with a joiner refuse; how many rows a memory budget holds."""
 
 import re
 from collections.abc import Sequence
-from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -11,9 +10,6 @@ import numpy as np
 
 from ..checks import check_dims, check_labels, check_lengths, refuse
 from ..rows import packed_indices
-
-_CALLER = "JoinerRNNTLoss"
-_refuse = partial(refuse, _CALLER)
 
 _DIMS = {
     "encoder_out": ("B", "max_T", "De"),
@@ -35,10 +31,14 @@ _UNITS = {
 
 
 def check_tensors(
-    dtypes: Sequence[Any], shapes: Sequence[Any], encoder_dim: int, predictor_dim: int
+    caller: str,
+    dtypes: Sequence[Any],
+    shapes: Sequence[Any],
+    encoder_dim: int,
+    predictor_dim: int,
 ) -> None:
-    """Dtypes and shapes of JoinerRNNTLoss, in the order of `_DIMS`; see `check_dims`."""
-    check_dims(_CALLER, _DIMS, dtypes, shapes, De=encoder_dim, Dp=predictor_dim)
+    """Dtypes and shapes of a loss on packed rows, in the order of `_DIMS`; see `check_dims`."""
+    check_dims(caller, _DIMS, dtypes, shapes, De=encoder_dim, Dp=predictor_dim)
 
 
 def check_joiner_inputs(
@@ -51,6 +51,7 @@ def check_joiner_inputs(
 
 
 def check_batch(
+    caller: str,
     max_t: int,
     max_u: int,
     V: int,
@@ -61,13 +62,14 @@ def check_batch(
     step_rows: np.ndarray,
 ) -> None:
     """The values, as NumPy arrays: lengths, rows and labels."""
-    check_lengths(_CALLER, "logit_lengths", logit_lengths, 1, max_t, "encoder_out")
-    check_lengths(_CALLER, "target_lengths", target_lengths, 0, max_u, "targets")
+    check_lengths(caller, "logit_lengths", logit_lengths, 1, max_t, "encoder_out")
+    check_lengths(caller, "target_lengths", target_lengths, 0, max_u, "targets")
     rows = packed_indices(logit_lengths, target_lengths, max_t, max_u)
     for name, got, expected in zip(("frame_rows", "step_rows"), (frame_rows, step_rows), rows):
         if not np.array_equal(got, expected):
             made_by = f"packed_indices(logit_lengths, target_lengths, max_t={max_t}, max_u={max_u})"
-            _refuse(
+            refuse(
+                caller,
                 ValueError,
                 name,
                 f"what {made_by} returns, {len(expected)} rows",
@@ -75,7 +77,7 @@ def check_batch(
                 if len(got) != len(expected)
                 else f"another value in row {np.argmax(got != expected)}",
             )
-    check_labels(_CALLER, targets, target_lengths, V, "the joiner")
+    check_labels(caller, targets, target_lengths, V, "the joiner")
 
 
 def check_num_durations(num_durations: object) -> None:

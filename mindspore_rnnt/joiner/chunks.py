@@ -20,12 +20,12 @@ from ..kernels.recorder import refuse_recorded_bprop
 from ..launch import InGivenPrecision, is_compiled, params_tensor
 
 
-class _Chunks(InGivenPrecision):
+class Chunks(InGivenPrecision):
     """What both passes over the chunks share.
 
     Inputs of both:
         frames (B * max_T, J), steps (B * max_U1, J): what is added for each row
-        weight (V, J)
+        weight (V, J), or (V + D, J) of a joiner that predicts durations
         step_labels (B * max_U1,) int32: the label that may follow a step, or -1
         frame_rows, step_rows (N,) int32: from each row into frames and steps
 
@@ -65,11 +65,14 @@ class _Chunks(InGivenPrecision):
         return params_tensor(self.options, not is_compiled(ops.gather))
 
 
-class ChunkedPhases(_Chunks):
+class ChunkedPhases(Chunks):
     """-> loss (B,); then stats (N, 4) and coefficients (N, 3), which are for `bprop` only.
 
-    The blank of `options` counts from the front.
+    The blank of `options` counts from the front. A subclass may have more columns of stats and of
+    coefficients, if its gradients read them.
     """
+
+    stats_columns = 4
 
     def __init__(
         self,
@@ -81,7 +84,8 @@ class ChunkedPhases(_Chunks):
     ) -> None:
         super().__init__(chunk_rows, activation, options, caller)
         self.row_stats, self.lattice = prepare_ops().row_stats, prepare_ops().lattice
-        self.gradients = _ChunkedGradients(chunk_rows, activation, activation_grad, options, caller)
+        of_gradients = chunk_rows, activation, activation_grad, options, caller
+        self.gradients = self.gradients_type()(*of_gradients)
         self.blank, self.fused_log_softmax = options[0], options[2]
 
     def construct(
@@ -96,7 +100,7 @@ class ChunkedPhases(_Chunks):
         target_lengths: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor]:
         N, n, offsets, start = self.chunks(frame_rows)
-        stats = ops.zeros((N, 4), ms.float32)
+        stats = ops.zeros((N, self.stats_columns), ms.float32)
         while start < N:
             rows = offsets + ops.minimum(start, N - n)
             frame, step = ops.gather(frame_rows, rows, 0), ops.gather(step_rows, rows, 0)
@@ -107,6 +111,9 @@ class ChunkedPhases(_Chunks):
         of_rows = frames, steps, frame_rows, step_rows
         loss, coefficients = self.lattice_of(stats, *of_rows, logit_lengths, target_lengths)
         return self.at_least_zero(loss, step_labels), stats, coefficients
+
+    def gradients_type(self) -> type["ChunkedGradients"]:
+        return ChunkedGradients
 
     def lattice_of(
         self,
@@ -168,7 +175,7 @@ class ChunkedPhases(_Chunks):
         )
 
 
-class _ChunkedGradients(_Chunks):
+class ChunkedGradients(Chunks):
     """-> gradients of frames, steps and weight, summed in float32."""
 
     def __init__(

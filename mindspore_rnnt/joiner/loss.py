@@ -1,33 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """JoinerRNNTLoss: joiner and loss in one, without the logits between them."""
 
-import math
-from collections.abc import Sequence
-from typing import Any
+from mindspore import nn
 
-import mindspore as ms
-from mindspore import Tensor, nn, ops
-
-from ..checks import (
-    check_blank,
-    check_options,
-    check_reduction,
-    check_switches,
-    describe_options,
-)
-from ..kernels.recorder import in_given_precision
-from ..launch import as_int32, is_compiled, reduce_losses
-from ..row_labels import step_labels
-from .checks import check_batch, check_tensors
+from ..checks import describe_options
+from .chunked_loss import ChunkedLoss
 from .chunks import ChunkedPhases
 from .earlier_name import TakesLabelRows
-from .protocol import OwnsJoiner
-from .rows import rows_belong
-
-_CALLER = "JoinerRNNTLoss"
 
 
-class JoinerRNNTLoss(OwnsJoiner, TakesLabelRows):
+class JoinerRNNTLoss(ChunkedLoss, TakesLabelRows):
     r"""
     The loss of :class:`mindspore_rnnt.RNNTLoss` on the logits of a
     :class:`mindspore_rnnt.PackedJoiner` , exact in value and gradients, without ever holding the
@@ -60,7 +42,7 @@ class JoinerRNNTLoss(OwnsJoiner, TakesLabelRows):
           :math:`(B,)`.
         - **frame_rows** (Tensor) - int32 of shape :math:`(N,)`, from
           :func:`mindspore_rnnt.packed_indices` with these lengths, `max_t` and `max_u`.
-        - **step_rows** (Tensor) - int32 of shape :math:`(N,)`, likewise. The keyword
+        - **step_rows** (Tensor) - int32 of shape :math:`(N,)`, likewise.
           The keyword ``label_rows`` , its earlier name, is accepted outside compiled graphs.
 
     Outputs:
@@ -107,73 +89,7 @@ class JoinerRNNTLoss(OwnsJoiner, TakesLabelRows):
         validate: bool = True,
     ) -> None:
         super().__init__()
-        self.own(_CALLER, joiner, memory_budget)
-        check_reduction("JoinerRNNTLoss", reduction)
-        others = (clamp, fused_log_softmax, fastemit_lambda, zero_infinity)
-        check_options("JoinerRNNTLoss", blank, *others)
-        check_switches("JoinerRNNTLoss", validate=validate)
-        check_blank("JoinerRNNTLoss", blank, self.classes, "the joiner")
-        self.reduction = reduction
-        self.validate = validate
-        options = (int(blank) % self.classes, *others)
-        self.phases = self.phases_of(ChunkedPhases, _CALLER, options)
-        self.described = describe_options(blank, *others) + f", memory_budget={memory_budget!r}"
-
-    def construct(
-        self,
-        encoder_out: Tensor,
-        predictor_out: Tensor,
-        targets: Tensor,
-        logit_lengths: Tensor,
-        target_lengths: Tensor,
-        frame_rows: Tensor,
-        step_rows: Tensor,
-    ) -> Tensor:
-        batch = (targets, logit_lengths, target_lengths, frame_rows, step_rows)
-        inputs = (encoder_out, predictor_out, *batch)
-        dtypes, shapes = tuple([x.dtype for x in inputs]), tuple([x.shape for x in inputs])
-        _check_tensors(dtypes, shapes, self.widths)
-        if is_compiled(ops.clamp):
-            return self.loss(*inputs)
-        if self.validate:
-            sizes = encoder_out.shape[1], predictor_out.shape[1] - 1, self.classes
-            check_batch(*sizes, *[x.asnumpy() for x in batch])
-        return in_given_precision(self.loss, *inputs)
-
-    def extend_repr(self) -> str:
-        return f"{self.described}, reduction={self.reduction!r}, validate={self.validate}"
-
-    def loss(
-        self,
-        encoder_out: Tensor,
-        predictor_out: Tensor,
-        targets: Tensor,
-        logit_lengths: Tensor,
-        target_lengths: Tensor,
-        frame_rows: Tensor,
-        step_rows: Tensor,
-    ) -> Tensor:
-        frames, steps, weight = self.joined(encoder_out, predictor_out)
-        target_lengths = as_int32(target_lengths)
-        max_u1 = predictor_out.shape[1]
-        labels, labels_fit = step_labels(as_int32(targets), target_lengths, self.classes, max_u1)
-        frame_rows, step_rows = as_int32(frame_rows), as_int32(step_rows)
-        good = rows_belong(encoder_out.shape, predictor_out.shape, frame_rows, step_rows)
-        losses, _, _ = self.phases(
-            frames,
-            steps,
-            weight,
-            labels.reshape((-1,)),
-            ops.select(good, frame_rows, ops.zeros_like(frame_rows)),
-            ops.select(good, step_rows, ops.zeros_like(step_rows)),
-            as_int32(logit_lengths),
-            target_lengths,
-        )
-        fits = ops.logical_and(labels_fit, good.all())
-        losses = ops.select(fits, losses, ops.full_like(losses, math.nan))
-        return reduce_losses(losses, self.reduction)
-
-
-@ms.constexpr(check=False)
-def _check_tensors(dtypes: Sequence[Any], shapes: Sequence[Any], widths: tuple) -> None:
-    check_tensors(dtypes, shapes, *widths)
+        options = (blank, clamp, fused_log_softmax, fastemit_lambda, zero_infinity)
+        self.own("JoinerRNNTLoss", joiner, memory_budget, options, reduction, validate)
+        self.phases = self.phases_of(ChunkedPhases)
+        self.described = f"{describe_options(*options)}, memory_budget={memory_budget!r}"

@@ -8,15 +8,7 @@ from typing import Any
 import mindspore as ms
 from mindspore import Parameter, Tensor, nn, ops
 
-from ..checks import (
-    check_blank,
-    check_dims,
-    check_labels,
-    check_lengths,
-    check_options,
-    check_reduction,
-    check_switches,
-)
+from ..checks import check_dims, check_labels, check_lengths
 from ..joiner.protocol import OwnsJoiner
 from ..kernels.recorder import in_given_precision
 from ..launch import InGivenPrecision, as_int32, at_least_zero, is_compiled, reduce_losses
@@ -118,23 +110,15 @@ class PrunedRNNTLoss(OwnsJoiner):
         validate: bool = True,
     ) -> None:
         super().__init__()
-        self.own(_CALLER, joiner, memory_budget)
         options = (blank, clamp, True, fastemit_lambda, zero_infinity)
+        self.own(_CALLER, joiner, memory_budget, options, reduction, validate)
         scales = (lm_only_scale, am_only_scale)
-        schedule = (simple_scale, warmup_steps)
-        check_reduction(_CALLER, reduction)
-        check_options(_CALLER, *options)
-        check_switches(_CALLER, validate=validate)
         check_scales(_CALLER, *scales)
-        check_schedule(_CALLER, *schedule)
+        check_schedule(_CALLER, simple_scale, warmup_steps)
         check_prune_range(_CALLER, prune_range)
         check_vocab_size(_CALLER, vocab_size, self.classes)
-        check_blank(_CALLER, blank, self.classes, "the joiner")
         self.prune_range = int(prune_range)
         self.schedule = _Schedule(float(simple_scale), int(warmup_steps))
-        self.reduction = reduction
-        self.validate = validate
-        self.blank = int(blank) % self.classes
         self.simple_am_proj = nn.Dense(self.widths[0], self.classes)
         self.simple_lm_proj = nn.Dense(self.widths[1], self.classes)
         self.training_calls = Parameter(
@@ -142,7 +126,7 @@ class PrunedRNNTLoss(OwnsJoiner):
         )
         simple_options = (self.blank, -1.0, True, 0.0, zero_infinity)
         self.simple_phases = SimplePhases(_CALLER, tuple(map(float, scales)), simple_options)
-        self.pruned_phases = self.phases_of(WindowPhases, _CALLER, (self.blank, *options[1:]))
+        self.pruned_phases = self.phases_of(WindowPhases)
 
     def construct(
         self,
