@@ -38,6 +38,7 @@ _HOME = {
     "nonfinite_samples": "samples",
     "tdt_loss": "tdt.functional",
     "TDTLoss": "tdt.loss",
+    "JoinerTDTLoss": "tdt.joiner",
     "split_tdt_logits": "tdt.split",
     "set_num_threads": "native",
     "get_num_threads": "native",

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JoinerRNNTLoss: batches, its gradients in every mode, and the same in float64 NumPy."""
+"""JoinerRNNTLoss and JoinerTDTLoss: batches, their gradients in every mode, and the same in float64
+NumPy."""
 
 import mindspore as ms
 import numpy as np
@@ -7,6 +8,7 @@ from mindspore import Tensor, nn
 from oracles import UNREAD_LABELS, rnnt_loss_reference
 
 from mindspore_rnnt import RNNTLoss, packed_indices
+from mindspore_rnnt.reference import tdt_loss_reference
 
 DE, DP = 6, 5
 RESULTS = (
@@ -18,6 +20,8 @@ RESULTS = (
     "predictor weight",
     "output weight",
     "output bias",
+    "durations weight",
+    "durations bias",
 )
 
 
@@ -103,19 +107,30 @@ class Plain(nn.Cell):
         return self.loss_fn(logits, targets, logit_lengths, target_lengths)
 
 
-def reference(joiner, batch, weights, **options):
-    """What `gradients` returns, in float64; for a joiner with relu."""
+def reference(joiner, batch, weights, durations=None, **options):
+    """What `gradients` returns, in float64; for a joiner with relu and biases."""
     encoder_out, predictor_out, targets, T, U, frame_rows, step_rows = batch
-    We, be, Wp, Wo, bo = (p.asnumpy().astype(np.float64) for p in joiner.trainable_params())
+    We, be, Wp, *heads = (p.asnumpy().astype(np.float64) for p in joiner.trainable_params())
+    Wo, bo = np.concatenate(heads[0::2]), np.concatenate(heads[1::2])
     enc, pred = encoder_out.reshape(-1, DE), predictor_out.reshape(-1, DP)
     frames, steps = enc @ We.T + be, pred @ Wp.T
     hidden = np.maximum(frames[frame_rows] + steps[step_rows], 0)
-    losses, dlogits = rnnt_loss_reference(hidden @ Wo.T + bo, targets, T, U, **options)
+    logits, options = hidden @ Wo.T + bo, {"reduction": "none"} | options
+    if durations is None:
+        losses, dlogits = rnnt_loss_reference(logits, targets, T, U, **options)
+    else:
+        V = logits.shape[1] - len(durations)
+        of_heads = logits[:, :V], logits[:, V:]
+        losses, *of_heads = tdt_loss_reference(*of_heads, targets, T, U, durations, **options)
+        dlogits = np.concatenate(of_heads, axis=1)
     dlogits *= np.asarray(weights)[step_rows // predictor_out.shape[1], None]
     dsum = dlogits @ Wo * (hidden > 0)
     dframes, dsteps = np.zeros_like(frames), np.zeros_like(steps)
     np.add.at(dframes, frame_rows, dsum)
     np.add.at(dsteps, step_rows, dsum)
+    of_heads = []
+    for columns in np.split(dlogits, np.cumsum([len(b) for b in heads[1::2]])[:-1], axis=1):
+        of_heads += columns.T @ hidden, columns.sum(0)
     return [
         losses @ weights,
         (dframes @ We).reshape(encoder_out.shape),
@@ -123,14 +138,13 @@ def reference(joiner, batch, weights, **options):
         dframes.T @ enc,
         dframes.sum(0),
         dsteps.T @ pred,
-        dlogits.T @ hidden,
-        dlogits.sum(0),
+        *of_heads,
     ]
 
 
 def relative_errors(got, expected):
     """In norm, for the loss and each gradient; prints them."""
-    assert len(got) == len(expected) == len(RESULTS)
+    assert len(got) == len(expected)
     errors = []
     for name, a, b in zip(RESULTS, got, expected):
         assert np.shape(a) == np.shape(b), name

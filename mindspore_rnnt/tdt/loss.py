@@ -99,8 +99,12 @@ class TDTLoss(nn.LossBase):
         )
 
     def extend_repr(self) -> str:
-        blank, clamp, _, fastemit_lambda, zero_infinity = self.options
-        numbers = f"clamp={clamp}, sigma={self.sigma}, fastemit_lambda={fastemit_lambda}"
-        switches = f"zero_infinity={zero_infinity}, validate={self.validate}"
-        reduction = f"reduction={self.reduction!r}"
-        return f"durations={self.durations}, blank={blank}, {numbers}, {reduction}, {switches}"
+        described = describe_tdt_options(self.durations, self.sigma, self.options)
+        return f"{described}, reduction={self.reduction!r}, validate={self.validate}"
+
+
+def describe_tdt_options(durations: Sequence[int], sigma: float, options: tuple) -> str:
+    """For the repr of a Cell; `options` are what `check_options` takes."""
+    blank, clamp, _, fastemit_lambda, zero_infinity = options
+    numbers = f"clamp={clamp}, sigma={sigma}, fastemit_lambda={fastemit_lambda}"
+    return f"durations={durations}, blank={blank}, {numbers}, zero_infinity={zero_infinity}"
