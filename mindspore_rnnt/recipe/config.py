@@ -161,8 +161,7 @@ class TrainConfig:
     average: int = 1  # evaluate the mean of the last so many checkpoints
     evaluate_every: int = 1  # epochs
     evaluate_utterances: int = 0  # held-out utterances decoded then, evenly spread; 0: all
-    # e.g. 256MB: the loss of kind rnnt never holds all logits; empty: packed logits. That of kind
-    # pruned never does, and empty is 256MB.
+    # e.g. 256MB: no loss ever holds all logits; empty: packed logits, and 256MB for a pruned loss.
     memory_budget: str = ""
     require_loss_ratio: float = 0.0  # > 0: fail unless last loss <= ratio * first loss
 

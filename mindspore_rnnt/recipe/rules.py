@@ -135,11 +135,6 @@ def check(config: typing.Any) -> None:
         )
     if config.loss.kind == "tdt" and config.decode.method == "beam":
         raise ValueError(NO_BEAM)
-    if config.loss.kind == "tdt" and config.train.memory_budget:
-        raise ValueError(
-            "train.memory_budget must be empty for loss.kind 'tdt', whose logits are kept, but got "
-            f"{config.train.memory_budget!r}"
-        )
     endpoint = config.endpoint
     if not endpoint.overlap < min(endpoint.silence, endpoint.no_speech):
         raise ValueError(

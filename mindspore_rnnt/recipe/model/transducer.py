@@ -12,7 +12,14 @@ from dataclasses import replace
 
 from mindspore import Parameter, Tensor, amp, float16, nn
 
-from mindspore_rnnt import JoinerRNNTLoss, PackedJoiner, PrunedRNNTLoss, RNNTLoss, TDTLoss
+from mindspore_rnnt import (
+    JoinerRNNTLoss,
+    JoinerTDTLoss,
+    PackedJoiner,
+    PrunedRNNTLoss,
+    RNNTLoss,
+    TDTLoss,
+)
 
 from ..config import Config
 from ..data.text import BLANK
@@ -111,7 +118,10 @@ def _build_loss(joiner: PackedJoiner, config: Config, vocab_size: int) -> nn.Cel
             validate=False,
         )
     if loss.kind == "tdt":
-        return TDTLoss(loss.durations, blank=BLANK, sigma=loss.sigma, validate=False)
+        options = {"blank": BLANK, "sigma": loss.sigma, "validate": False}
+        if budget:
+            return JoinerTDTLoss(joiner, loss.durations, budget, **options)
+        return TDTLoss(loss.durations, **options)
     if budget:
         return JoinerRNNTLoss(joiner, budget, blank=BLANK, validate=False)
     return RNNTLoss(blank=BLANK, validate=False)

@@ -4,6 +4,7 @@
 import numpy as np
 import pytest
 from recipe_networks import network, random_batch
+from tolerances import TOLERANCE
 
 from mindspore_rnnt.recipe.training.checkpoint import Checkpoints, Position
 from mindspore_rnnt.recipe.training.parallel import Group
@@ -16,9 +17,9 @@ KINDS = {  # the weights of the pruned loss hardly change in the few updates her
 }
 
 
-def trainer(kind, seed=3):
+def trainer(kind, *overrides, seed=3):
     common = ["train.batch_size=4", "optim.warmup_steps=0", "train.jit=false", "model.blocks=1"]
-    settings, model = network(*common, *KINDS[kind], seed=seed)
+    settings, model = network(*common, *KINDS[kind], *overrides, seed=seed)
     return model, TrainStep(model, settings, 100, Group())
 
 
@@ -62,3 +63,14 @@ def test_decoding_needs_the_same_weights_after_any_kind_but_for_the_durations():
     assert names["pruned"] == names["rnnt"]
     more = ["joiner.duration_output.weight", "joiner.duration_output.bias"]
     assert names["tdt"] == names["rnnt"] + more
+
+
+@pytest.mark.parametrize("kind", ["rnnt", "tdt"])
+def test_a_memory_budget_changes_neither_loss_nor_names(kind):
+    results = []
+    for budget in ("", "1MB"):
+        model, step = trainer(kind, f"train.memory_budget={budget}")
+        results.append((losses(step, range(2)), [item.name for item in model.get_parameters()]))
+    (plain, names), (chunked, others) = results
+    assert plain == pytest.approx(chunked, rel=TOLERANCE["recipe_update"])
+    assert names == others
