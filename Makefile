@@ -78,7 +78,7 @@ lint: style types tidy
 $(LINT_ENV)/bin/ruff: Makefile
 	test -x $(LINT_ENV)/bin/python || $(PYTHON) -m venv $(LINT_ENV)
 	$(LINT_ENV)/bin/python -m pip install --quiet --disable-pip-version-check \
-		ruff==0.14.0 clang-format==19.1.7 clang-tidy==19.1.0 mypy==2.4.1 'numpy<2'
+		ruff==0.14.0 clang-format==19.1.7 clang-tidy==19.1.0 mypy==2.4.1 'numpy<2' 'pydantic>=2.5'
 	touch $@
 
 style: $(LINT_ENV)/bin/ruff

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ..tools.command import require_extra, run_command
 
 if TYPE_CHECKING:  # commands import when they run: --help needs no extra
-    from .config import Config
+    from .settings import Config
 
 DEMO = "runs/demo"
 
@@ -23,7 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
 
     def work() -> int:
-        require_extra("demo", "yaml", "matplotlib", "soundfile", "scipy", "tqdm")
+        require_extra("demo", "yaml", "pydantic", "matplotlib", "soundfile", "scipy", "tqdm")
         return options.run(options)
 
     return run_command("recipe", work, options.debug)

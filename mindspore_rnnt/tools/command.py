@@ -22,6 +22,7 @@ _MODULES = {
     "bench": {"yaml": "pyyaml", "matplotlib": "matplotlib"},
     "demo": {
         "yaml": "pyyaml",
+        "pydantic": "pydantic",
         "matplotlib": "matplotlib",
         "jiwer": "jiwer",
         "espeakng_loader": "espeakng-loader",

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 
-from ..config import Config
 from ..data import dataset
 from ..data.conditions import CLEAN, PLANT, Condition, Trials, conditions
 from ..data.corpus import Utterance
@@ -27,6 +26,7 @@ from ..decoding.scoring import Decoded, decode_all, format_table, table
 from ..decoding.speed import stream_speed
 from ..decoding.ticket import TicketParser
 from ..decoding.verdict import Judge
+from ..settings import Config
 from ..sound.levels import gain, power
 
 TICKETS = 3

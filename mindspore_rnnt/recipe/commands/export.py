@@ -19,13 +19,13 @@ from pathlib import Path
 import mindspore as ms
 from mindspore import Tensor, nn
 
-from .. import config as configuration
-from ..config import Config
+from ...tools.configs import config_path
 from ..data.buckets import SUBSAMPLING
 from ..decoding.confidence import Calibration
 from ..decoding.recogniser import free
 from ..decoding.run_folder import GRAMMAR, load_run
 from ..model.transducer import Transducer
+from ..settings import Config
 
 BESIDE = ("config.yaml", "vocabulary.txt", "cmvn.npy")
 
@@ -39,7 +39,7 @@ def run(checkpoint: str | Path, output: str | Path, weights: str = "mean") -> Pa
         shutil.copyfile(Path(checkpoint) / name, folder / name)
     Calibration.load(checkpoint).save(folder)
     if config.data.grammar:
-        shutil.copyfile(configuration.find(config.data.grammar), folder / GRAMMAR)
+        shutil.copyfile(config_path(config.data.grammar), folder / GRAMMAR)
     for name, (cell, inputs) in _parts(recogniser.model, config).items():
         ms.export(
             cell.set_train(False), *inputs, file_name=str(folder / name), file_format="MINDIR"

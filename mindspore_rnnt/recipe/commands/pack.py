@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..config import Config
 from ..data import dataset, shards
+from ..settings import Config
 
 
 def run(config: Config, output: str | Path, count: int) -> None:

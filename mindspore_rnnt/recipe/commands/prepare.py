@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from ..config import Config
 from ..data import corpus, packages
 from ..data.grammar import load_grammar
+from ..settings import Config
 
 
 def run(

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ..config import Config
 from ..decoding.scoring import format_table
+from ..settings import Config
 from ..training import loop
 from . import evaluate
 

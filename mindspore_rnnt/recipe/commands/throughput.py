@@ -10,11 +10,11 @@ from itertools import islice
 import numpy as np
 from tqdm import tqdm
 
-from ..config import Config
 from ..data import dataset
 from ..data.batches import BatchSource
 from ..data.cache import FeatureCache
 from ..decoding.scoring import format_table
+from ..settings import Config
 
 NO_CHANNEL = {"reverberant": 0.0, "narrow": 0.0, "clipped": 0.0}
 NOTHING = {"speeds": [1.0], "pad_seconds": [0.0, 0.0], "gain_db": [0.0, 0.0], **NO_CHANNEL}

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from ..config import Config
+from ..settings import Config
 from ..training import loop
 
 

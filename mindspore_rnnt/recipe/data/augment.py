@@ -8,13 +8,12 @@ generator: a run resumed in the middle of an epoch could not repeat them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 from scipy.signal import lfilter, resample_poly
 
-from ..config import AugmentConfig
+from ..settings import AugmentConfig
 from ..sound import channel
 from ..sound.levels import gain, unit
 
@@ -94,8 +93,7 @@ def ramped(config: AugmentConfig, share: float) -> AugmentConfig:
     """The settings of an epoch in which only a share of everything is done to the audio."""
     if share == 1.0:
         return config
-    return replace(
-        config,
+    return config.but(
         gain_db=[share * value for value in config.gain_db],
         pad_seconds=[share * value for value in config.pad_seconds],
         reverberant=share * config.reverberant,

@@ -15,7 +15,7 @@ import numpy as np
 
 from mindspore_rnnt import packed_indices
 
-from ..config import Config
+from ..settings import Config
 from . import augment, pipeline
 from .buckets import SUBSAMPLING, pad, padded_shapes, shape_of
 from .cache import FeatureCache

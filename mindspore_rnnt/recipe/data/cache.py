@@ -6,12 +6,11 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 
-from ..config import FeaturesConfig
+from ..settings import FeaturesConfig
 from .corpus import Utterance
 from .features import LogMel
 
@@ -24,7 +23,8 @@ class FeatureCache:
         self._folder = Path(config.cache) if config.cache else None
         self._budget = config.cache_mb * 2**20
         self._memory: dict[Utterance, np.ndarray] = {}
-        settings = {k: v for k, v in asdict(config).items() if not k.startswith(("cache", "cmvn"))}
+        values = config.model_dump().items()
+        settings = {k: v for k, v in values if not k.startswith(("cache", "cmvn"))}
         self._settings = repr(sorted(settings.items()))
         if self._folder:
             self._folder.mkdir(parents=True, exist_ok=True)

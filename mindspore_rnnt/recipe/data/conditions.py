@@ -8,11 +8,11 @@ the same for an utterance under every condition, unless the condition itself is 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from ..config import Config
+from ..settings import Config
 from ..sound import channel, trials
 from ..sound.babble import babble
 from ..sound.levels import gain, power
@@ -111,9 +111,9 @@ class Trials:
     def _plant_noise(self) -> NoiseMaker:
         if self._plant is None:
             folder = self._config.evaluate.noise_folder
-            settings = replace(self._config.noise, kinds=["machine"])
+            settings = self._config.noise.but(kinds=["machine"])
             if folder:  # nothing else then
-                settings = replace(settings, folder=folder, folder_share=1.0)
+                settings = settings.but(folder=folder, folder_share=1.0)
             self._plant = NoiseMaker(settings, self._rate, self._config.data.strict)
         return self._plant
 

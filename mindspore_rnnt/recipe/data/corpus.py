@@ -19,7 +19,7 @@ import numpy as np
 import soundfile
 from scipy.signal import resample_poly
 
-from ..config import Config
+from ..settings import Config
 from .buckets import SUBSAMPLING
 from .entries import Entry, read_entries
 from .text import Vocabulary, normalise

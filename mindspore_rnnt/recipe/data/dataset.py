@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from ..config import Config
+from ..settings import Config
 from . import shards
 from .batches import BatchSource
 from .buckets import pad, shape_of

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from ..config import FeaturesConfig
+from ..settings import FeaturesConfig
 
 PRE_EMPHASIS = 0.97
 FULL_SCALE = 32768.0  # energies are in int16 units, as in Kaldi

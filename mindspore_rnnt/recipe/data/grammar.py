@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from ..config import find
+from ...tools.configs import config_path
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Grammar:
 
 def load_grammar(path: str | Path) -> Grammar:
     """Read and check a grammar file; a bare name is looked up in configs/."""
-    found = find(path)
+    found = config_path(path)
     tree = yaml.safe_load(found.read_text(encoding="utf-8"))
     if not isinstance(tree, dict) or not {"template", "slots"} <= set(tree):
         raise ValueError(f"{found}: a grammar has 'template' and 'slots'")

@@ -12,7 +12,8 @@ from dataclasses import replace
 import numpy as np
 import yaml
 
-from ..config import Config, find
+from ...tools.configs import config_path
+from ..settings import Config
 from .corpus import UNREADABLE, Utterance
 from .synth import cast_voices, utterances
 
@@ -41,7 +42,7 @@ def speak_others(config: Config, part: str, count: int) -> list[Utterance]:
     data = config.data
     if count == 0:
         return []
-    tree = yaml.safe_load(find(data.others).read_text(encoding="utf-8"))[part]
+    tree = yaml.safe_load(config_path(data.others).read_text(encoding="utf-8"))[part]
     rng = np.random.default_rng([data.seed, 2 if part == "train" else 3])
     languages = [name for name, choice in tree.items() for _ in range(choice["share"])]
     names = [languages[number % len(languages)] for number in range(count)]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..config import NoiseConfig
+from ..settings import NoiseConfig
 from ..sound import plant
 from ..sound.babble import babble
 from ..sound.levels import noise_gain, power, unit

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..config import Config
+from ..settings import Config
 from ..sound.levels import power
 from . import augment
 from .cache import FeatureCache

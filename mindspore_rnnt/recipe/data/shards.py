@@ -15,7 +15,7 @@ import mindspore.dataset as ds
 import numpy as np
 from mindspore.mindrecord import FileWriter
 
-from ..config import Config
+from ..settings import Config
 from .corpus import BadFiles, Utterance
 from .text import Vocabulary
 

@@ -25,7 +25,7 @@ import numpy as np
 import soundfile
 from scipy.signal import resample_poly
 
-from ..config import Config, DataConfig
+from ..settings import Config, DataConfig
 from .corpus import Utterance
 from .grammar import load_grammar
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from tqdm import tqdm
 
-from ..config import Config
 from ..data.conditions import BABBLE, PLANT, Trials
 from ..data.features import Cmvn, FeatureStream, LogMel
+from ..settings import Config
 from ..sound import trials as sounds
 from .recogniser import Recogniser
 from .scoring import Decoded

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
-from ..config import Config
 from ..data.grammar import Grammar, load_grammar
 from ..data.text import Vocabulary
+from ..settings import Config
 
 
 class Bias(Protocol):

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from enum import Enum
 
-from ..config import Config
 from ..data.buckets import SUBSAMPLING
+from ..settings import Config
 from .found import Found
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import mindspore as ms
 from mindspore import nn
 
-from ..config import Config
 from ..data.features import Cmvn
 from ..data.text import Vocabulary
 from ..model.transducer import Transducer, build_deployed
+from ..settings import Config
 from .recogniser import Recogniser
 from .run_folder import load_config
 

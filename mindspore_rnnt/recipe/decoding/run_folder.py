@@ -18,12 +18,13 @@ from pathlib import Path
 import mindspore as ms
 from mindspore import Parameter, Tensor
 
+from ...tools.configs import config_path
 from .. import config as configuration
-from ..config import Config
 from ..data.features import Cmvn
 from ..data.text import Vocabulary
 from ..model import transducer
 from ..model.transducer import Transducer
+from ..settings import Config
 from .recogniser import Recogniser
 
 GRAMMAR = "grammar.yaml"
@@ -38,7 +39,7 @@ def start_run(folder: str | Path, config: Config, vocabulary: Vocabulary, cmvn: 
     vocabulary.save(folder / "vocabulary.txt")
     cmvn.save(folder / "cmvn.npy")
     if config.data.grammar:  # not copyfile: it may be this very file
-        (folder / GRAMMAR).write_bytes(configuration.find(config.data.grammar).read_bytes())
+        (folder / GRAMMAR).write_bytes(config_path(config.data.grammar).read_bytes())
     else:
         (folder / GRAMMAR).unlink(missing_ok=True)
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..config import Config
 from ..data import buckets, dataset
 from ..data.conditions import CLEAN, Condition, Trials
 from ..data.corpus import Utterance
 from ..data.features import Cmvn, LogMel
 from ..data.grammar import Grammar
 from ..data.text import Vocabulary
+from ..settings import Config
 from .bias import build_biases
 from .found import Found
 from .metrics import (

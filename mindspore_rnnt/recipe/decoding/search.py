@@ -10,9 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..config import Config
 from ..data.buckets import SUBSAMPLING
-from ..rules import NO_BEAM
+from ..settings import NO_BEAM, Config
 from .beam import BeamSearch
 from .bias import Bias
 from .found import Found

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ..config import Config
 from ..data.features import Cmvn, FeatureStream, LogMel
+from ..settings import Config
 from .recogniser import Recogniser
 from .streaming import StreamingDecoder
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..config import Config
 from ..data.buckets import SUBSAMPLING
+from ..settings import Config
 from .bias import Bias
 from .endpoint import Endpoint, endpoint_of
 from .found import Found

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..config import Config
 from ..data.text import Vocabulary
+from ..settings import Config
 from .confidence import Calibration
 from .found import Found
 from .ticket import TicketParser

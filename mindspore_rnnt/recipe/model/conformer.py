@@ -12,8 +12,8 @@ import numpy as np
 from mindspore import Parameter, Tensor, float32, nn, ops
 from mindspore.common.initializer import initializer
 
-from ..config import ModelConfig
 from ..data.buckets import SUBSAMPLING
+from ..settings import ModelConfig
 
 HIDDEN = -1e9  # added to the score of what a frame does not see
 BRANCHES = 4  # of a block; each has its own dropout

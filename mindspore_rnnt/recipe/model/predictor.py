@@ -11,8 +11,8 @@ from __future__ import annotations
 from mindspore import Parameter, Tensor, float32, int32, nn, ops
 from mindspore.common.initializer import Normal, initializer
 
-from ..config import ModelConfig
 from ..data.text import BLANK
+from ..settings import ModelConfig
 
 
 def build_predictor(config: ModelConfig, vocab_size: int) -> nn.Cell:

@@ -8,8 +8,6 @@ decode, see `recogniser`.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from mindspore import Parameter, Tensor, amp, float16, nn
 
 from mindspore_rnnt import (
@@ -21,8 +19,8 @@ from mindspore_rnnt import (
     TDTLoss,
 )
 
-from ..config import Config
 from ..data.text import BLANK
+from ..settings import Config
 from .conformer import ConformerEncoder
 from .predictor import build_predictor
 
@@ -48,7 +46,8 @@ def build_deployed(config: Config, vocab_size: int) -> Transducer:
     Mixed precision reaches `construct` alone: the encoder's `step` would stream in float32 what
     `construct` computes in float16 for a whole utterance.
     """
-    return build(replace(config, train=replace(config.train, dtype="float32")), vocab_size)
+    single = config.train.but(dtype="float32")
+    return build(config.but(train=single), vocab_size)
 
 
 class Transducer(nn.Cell):

@@ -19,11 +19,11 @@ from mindspore.amp import DynamicLossScaleManager
 from mindspore.dataset import Dataset, GeneratorDataset
 from mindspore.train import Model
 
-from ..config import Config
 from ..data import dataset
 from ..data.batches import BatchSource
 from ..decoding.run_folder import start_run
 from ..model import transducer
+from ..settings import Config
 from .step import SCALE_FACTOR, SCALE_WINDOW, build_optimizer
 
 

@@ -12,13 +12,13 @@ import mindspore as ms
 import numpy as np
 
 from .. import config as configuration
-from ..config import Config, TrainConfig
 from ..data import dataset
 from ..data.text import Vocabulary
 from ..decoding import scoring
 from ..decoding.recogniser import Recogniser
 from ..decoding.run_folder import load_weights, start_run
 from ..model import transducer
+from ..settings import Config, TrainConfig
 from . import parallel
 from .checkpoint import Checkpoints, Position
 from .progress import Progress

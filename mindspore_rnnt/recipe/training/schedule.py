@@ -8,7 +8,7 @@ import math
 from mindspore import Tensor, float32, ops
 from mindspore.nn.learning_rate_schedule import LearningRateSchedule
 
-from ..config import OptimConfig
+from ..settings import OptimConfig
 
 
 class WarmupCosine(LearningRateSchedule):

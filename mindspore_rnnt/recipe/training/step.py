@@ -10,9 +10,9 @@ import mindspore as ms
 import numpy as np
 from mindspore import Parameter, Tensor, amp, nn, ops
 
-from ..config import Config
 from ..model.conformer import BRANCHES
 from ..model.transducer import INPUTS, Transducer
+from ..settings import Config
 from .parallel import Group, MeanOverRanks
 from .schedule import WarmupCosine
 

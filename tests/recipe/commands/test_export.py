@@ -42,7 +42,7 @@ def test_exported_files_decode_as_the_model(kind, tmp_path):
     original = run_folder.load_run(tmp_path)[0]
     assert load_grammar(loaded.data.grammar).sentences() == ["甲"]
     settings.data.grammar = str(folder / "grammar.yaml")
-    assert loaded.to_dict() == settings.to_dict() and vocabulary.characters[0] == "甲"
+    assert loaded.model_dump() == settings.model_dump() and vocabulary.characters[0] == "甲"
     characters = 0
     for batch, frames in ((2, 80), (1, 48)):
         features, lengths = random_features(batch, frames), np.array([frames, 37][:batch])

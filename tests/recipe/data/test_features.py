@@ -6,8 +6,8 @@ import pytest
 import torch
 import torchaudio
 
-from mindspore_rnnt.recipe.config import FeaturesConfig
 from mindspore_rnnt.recipe.data.features import Cmvn, FeatureStream, LogMel, mel_filters
+from mindspore_rnnt.recipe.settings import FeaturesConfig
 
 
 @pytest.fixture(scope="module")

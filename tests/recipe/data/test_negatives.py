@@ -8,6 +8,7 @@ import yaml
 from mindspore_rnnt.recipe import config
 from mindspore_rnnt.recipe.data import negatives, synth
 from mindspore_rnnt.recipe.data.grammar import load_grammar
+from mindspore_rnnt.tools.configs import config_path
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +32,7 @@ def test_others_speak_the_languages_of_the_file_in_the_voices_of_their_part(sett
     monkeypatch.setattr(
         synth, "synthesise", lambda spoken, rate: asked.extend(spoken) or speak(spoken, rate)
     )
-    tree = yaml.safe_load(config.find("other_speech.yaml").read_text(encoding="utf-8"))
+    tree = yaml.safe_load(config_path("other_speech.yaml").read_text(encoding="utf-8"))
     for part in ("train", "heldout"):
         asked.clear()
         found = negatives.speak_others(settings, part, 12)
@@ -44,7 +45,7 @@ def test_others_speak_the_languages_of_the_file_in_the_voices_of_their_part(sett
 
 
 def test_training_sentences_have_no_phrase_of_the_commands():
-    tree = yaml.safe_load(config.find("other_speech.yaml").read_text(encoding="utf-8"))
+    tree = yaml.safe_load(config_path("other_speech.yaml").read_text(encoding="utf-8"))
     phrases = [item for item in load_grammar("inspection.yaml").phrases() if len(item) > 1]
     for part in ("train", "heldout"):
         for sentence in tree[part]["cmn-latn-pinyin"]["sentences"]:

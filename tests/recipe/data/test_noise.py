@@ -7,9 +7,9 @@ import soundfile
 import torch
 import torchaudio
 
-from mindspore_rnnt.recipe.config import NoiseConfig
 from mindspore_rnnt.recipe.data.corpus import UNREADABLE
 from mindspore_rnnt.recipe.data.noise import NOMINAL_POWER, NoiseMaker, mix
+from mindspore_rnnt.recipe.settings import NoiseConfig
 from mindspore_rnnt.recipe.sound import plant
 from mindspore_rnnt.recipe.sound.levels import power
 

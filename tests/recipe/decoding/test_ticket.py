@@ -6,9 +6,9 @@ import itertools
 import pytest
 import yaml
 
-from mindspore_rnnt.recipe.config import find
 from mindspore_rnnt.recipe.data.grammar import load_grammar
 from mindspore_rnnt.recipe.decoding.ticket import TicketParser
+from mindspore_rnnt.tools.configs import config_path
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +17,7 @@ def grammar():
 
 
 def test_every_sentence_gives_its_own_work_order(grammar):
-    slots = yaml.safe_load(find("inspection.yaml").read_text(encoding="utf-8"))["slots"]
+    slots = yaml.safe_load(config_path("inspection.yaml").read_text(encoding="utf-8"))["slots"]
     parser = TicketParser(grammar)
     orders = set()
     names = ["action", "number", "device", "defect", "ticket"]

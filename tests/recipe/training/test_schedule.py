@@ -6,7 +6,7 @@ import math
 import pytest
 from mindspore import Tensor, int32
 
-from mindspore_rnnt.recipe.config import OptimConfig
+from mindspore_rnnt.recipe.settings import OptimConfig
 from mindspore_rnnt.recipe.training.schedule import WarmupCosine
 
 
