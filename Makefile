@@ -12,6 +12,8 @@ DOCS_ENV := $(ROOT)/.venv-docs
 COVERAGE_ENV := $(ROOT)/.venv-coverage
 TIDY_BUILD := $(ROOT)/build/tidy
 JOBS ?= $(shell nproc)
+# Processes that share the tests, a file at a time. Each takes up to 3 GB: TEST_JOBS=0 is one process.
+TEST_JOBS ?= 2
 
 .PHONY: help demo test quick levels fuzz smoke lint style types tidy format coverage docs evaluate bench ascend headers wheel matrix clean
 
@@ -43,15 +45,18 @@ demo:
 	$(call install,$(DEMO_ENV),demo)
 	mkdir -p $(RUNS) && cd $(RUNS) && $(DEMO_ENV)/bin/python -m mindspore_rnnt.recipe demo --config tiny.yaml --output $(RUNS)/demo
 
-# The tests run from an empty folder, so that they see the installed package and not the source tree.
+# $(call pytest,<venv>): the tests run from an empty folder, so that they see the installed package
+# and not the source tree.
+pytest = $(1)/bin/python -m pytest -n $(TEST_JOBS) --dist loadfile -c $(ROOT)/pyproject.toml --rootdir $(ROOT)
+
 test:
 	$(call install,$(TEST_ENV),test)
-	cd $$(mktemp -d) && $(TEST_ENV)/bin/python -m pytest -c $(ROOT)/pyproject.toml --rootdir $(ROOT) $(ROOT)/tests $(PYTEST_ARGS)
+	cd $$(mktemp -d) && $(call pytest,$(TEST_ENV)) $(ROOT)/tests $(PYTEST_ARGS)
 
 # What a change of the core breaks first, in three minutes on two idle cores.
 quick:
 	$(call install,$(TEST_ENV),test)
-	cd $$(mktemp -d) && $(TEST_ENV)/bin/python -m pytest -m "not slow" -c $(ROOT)/pyproject.toml --rootdir $(ROOT) $(ROOT)/tests $(PYTEST_ARGS)
+	cd $$(mktemp -d) && $(call pytest,$(TEST_ENV)) -m "not slow" $(ROOT)/tests $(PYTEST_ARGS)
 
 # The numerical tests at each further SIMD level of this machine; `make test` has the best one, and
 # tests/kernel go through all levels themselves.
@@ -66,7 +71,7 @@ levels:
 	cd $$(mktemp -d) && \
 	for level in $$($(TEST_ENV)/bin/python -c "from mindspore_rnnt import native; print(*native.cpu_levels()[1:])"); do \
 		echo "SIMD level $$level" && MINDSPORE_RNNT_CPU=$$level \
-		$(TEST_ENV)/bin/python -m pytest -c $(ROOT)/pyproject.toml --rootdir $(ROOT) $(NUMERICAL_TESTS) $(NUMERICAL_ARGS) $(PYTEST_ARGS) || exit 1; \
+		$(call pytest,$(TEST_ENV)) $(NUMERICAL_TESTS) $(NUMERICAL_ARGS) $(PYTEST_ARGS) || exit 1; \
 	done
 
 smoke:
@@ -106,7 +111,7 @@ coverage:
 	rm -rf $(ROOT)/build
 	CXXFLAGS="--coverage -fprofile-update=atomic" LDFLAGS=--coverage \
 		$(COVERAGE_ENV)/bin/python -m pip install --quiet --disable-pip-version-check "$(ROOT)[test]" pytest-cov "gcovr>=8.4"
-	cd $$(mktemp -d) && $(COVERAGE_ENV)/bin/python -m pytest -c $(ROOT)/pyproject.toml --rootdir $(ROOT) $(ROOT)/tests \
+	cd $$(mktemp -d) && $(call pytest,$(COVERAGE_ENV)) $(ROOT)/tests \
 		--ignore $(ROOT)/tests/recipe --ignore $(ROOT)/tests/twin \
 		--cov=mindspore_rnnt --cov-config=$(ROOT)/pyproject.toml --cov-report=term-missing:skip-covered $(PYTEST_ARGS)
 	$(COVERAGE_ENV)/bin/gcovr --merge-lines --root $(ROOT) --filter aot_build/cpu --exclude aot_build/cpu/fuzz $(ROOT)/build
