@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
-TEST_PACKAGES = ("pytest>=7.4", "pyyaml>=6")
+TEST_PACKAGES = ("pytest>=7.4", "pytest-xdist>=3.5", "pyyaml>=6", "pydantic>=2.5")
 _NOT_CORE = {"test_tools.py"}  # of the bench, which needs torch and matplotlib
 
 
@@ -55,7 +55,8 @@ def run_core_tests(python: Path, arguments: list[str] | None = None) -> Result:
     begin = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.xml")
-        command = [python, "-m", "pytest", "-q", "-c", ROOT / "pyproject.toml", "--rootdir", ROOT]
+        command = [python, "-m", "pytest", "-q", "-n2", "--dist=loadfile"]
+        command += ["-c", ROOT / "pyproject.toml", "--rootdir", ROOT]
         command += [*tests, f"--junit-xml={report}", *(arguments or [])]
         run = subprocess.run(list(map(str, command)), cwd=folder)
         if not report.is_file():
