@@ -119,6 +119,24 @@ class RnntLattice : public RnntOpDef {
 };
 OP_ADD(RnntLattice);
 
+class RnntTdtLattice : public RnntOpDef {
+ public:
+  explicit RnntTdtLattice(const char* name) : RnntOpDef(name, 1) {
+    FloatInput("stats");
+    FloatInput("duration_log_probs");
+    Int32Input("logit_lengths");
+    Int32Input("target_lengths");
+    Int32Input("durations");
+    FloatInput("params");
+    FloatOutput("loss");
+    FloatOutput("coefficients");
+    FloatOutput("duration_posteriors");
+    using Outputs = Infer<PerSample<2>, WithLastAxis<rnnt::kCoefficientsWidth>, LikeInput<1>>;
+    Implement(Outputs::Shapes, Outputs::DataTypes, optiling::TileRnntTdtLattice);
+  }
+};
+OP_ADD(RnntTdtLattice);
+
 class RnntRowGrad : public RnntOpDef {
  public:
   explicit RnntRowGrad(const char* name) : RnntOpDef(name) {

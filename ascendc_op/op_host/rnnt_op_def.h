@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the eight operators have in common as CANN operator definitions (OpDef): dtypes, formats,
+// What the operators have in common as CANN operator definitions (OpDef): dtypes, formats,
 // chips.
 //
 // An operator is a row of inputs, attributes and outputs. Dtypes are listed by column: column i of

@@ -59,6 +59,15 @@ ge::graphStatus TileRnntLattice(gert::TilingContext* context) {
       .Launch(kRnntLattice);
 }
 
+ge::graphStatus TileRnntTdtLattice(gert::TilingContext* context) {
+  return Tiler(context)
+      .Stats(0, "stats", rnnt::kStatsWidth)
+      .Durations(4, 1)
+      .Lengths(2, 3)
+      .Params(5)
+      .Launch(kRnntTdtPhases);
+}
+
 ge::graphStatus TileRnntRowGrad(gert::TilingContext* context) {
   return Tiler(context)
       .LogitsOfRows(0, "logits")

@@ -15,6 +15,7 @@ ge::graphStatus TileRnntForward(gert::TilingContext* context);
 ge::graphStatus TileRnntBackward(gert::TilingContext* context);
 ge::graphStatus TileRnntRowStats(gert::TilingContext* context);
 ge::graphStatus TileRnntLattice(gert::TilingContext* context);
+ge::graphStatus TileRnntTdtLattice(gert::TilingContext* context);
 ge::graphStatus TileRnntRowGrad(gert::TilingContext* context);
 
 }  // namespace optiling

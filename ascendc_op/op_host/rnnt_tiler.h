@@ -12,7 +12,7 @@
 #include <string>
 
 #include "../op_kernel/rnnt_params.h"
-#include "../op_kernel/rnnt_sizes.h"
+#include "../op_kernel/rnnt_tdt_sizes.h"
 #include "../op_kernel/rnnt_tiling.h"
 #include "register/op_def_registry.h"
 #include "tiling/platform/platform_ascendc.h"
@@ -55,6 +55,19 @@ class Tiler {
     if (shape == nullptr) return Fail();
     TakeBatchRows(*shape, name);
     return PerRow(input, name, width);
+  }
+
+  // (D,), and the log-probs of the durations with the stats' leading shape.
+  Tiler& Durations(size_t durations, size_t log_probs) {
+    const gert::Shape* shape = Shape(durations);
+    if (shape == nullptr) return Fail();
+    if (shape->GetDimNum() != 1 || shape->GetDim(0) < 1 ||
+        shape->GetDim(0) > kRnntTdtMaxDurations) {
+      const std::string most = std::to_string(kRnntTdtMaxDurations);
+      return Refuse("durations", "of shape (D,) with D from 1 to " + most, Describe(*shape));
+    }
+    out_->V = static_cast<int32_t>(shape->GetDim(0));
+    return PerRow(log_probs, "duration_log_probs", out_->V);
   }
 
   // Both (B,).
@@ -125,7 +138,9 @@ class Tiler {
     if (workspace == nullptr) return ge::GRAPH_FAILED;
     workspace[0] = 0;
     if ((phases & kRnntLattice) != 0) {
-      workspace[0] = platform.GetLibApiWorkSpaceSize() + RnntWorkspaceBytes(*out_);
+      workspace[0] = platform.GetLibApiWorkSpaceSize() + ((phases & kRnntDurations) != 0
+                                                              ? RnntTdtWorkspaceBytes(*out_)
+                                                              : RnntWorkspaceBytes(*out_));
       context_->SetScheduleMode(kAllCoresAtOnce);
     }
     const int32_t cores = static_cast<int32_t>(platform.GetCoreNumAiv());

@@ -12,6 +12,7 @@
 #define MINDSPORE_RNNT_LATTICE_H_
 
 #include "lattice_step.h"
+#include "rnnt_tasks.h"
 #include "rnnt_workspace.h"
 
 namespace rnnt {
@@ -30,47 +31,10 @@ class Lattice {
     pipe->InitBuffer(end_queue_, 1, 2 * kBlockBytes);
   }
 
-  // Walks the samples twice: for the sizes, then for this core's share.
-  RNNT_FN void Run() {
-    const int32_t cores = static_cast<int32_t>(GetBlockNum());
-    uint64_t loads[kRnntMaxCores];
-    for (int32_t core = 0; core < cores; ++core) loads[core] = static_cast<uint64_t>(core);
-    Sample sample = batch_->Begin();
-    for (int32_t count = kRnntPlaceSamples; count == kRnntPlaceSamples;) {
-      int64_t costs[kRnntPlaceSamples];
-      uint8_t core_of_task[2 * kRnntPlaceSamples];
-      Sample ahead = sample;
-      for (count = 0; count < kRnntPlaceSamples && batch_->Next(&ahead); ++count) {
-        costs[count] = ahead.valid ? RnntLatticeCost(ahead.T, ahead.U1) : 0;
-      }
-      RnntPlaceTasks(costs, count, loads, cores, core_of_task);
-      for (int32_t i = 0; i < count; ++i) {
-        batch_->Next(&sample);
-        if (!sample.valid) continue;
-        if (core_of_task[2 * i] == GetBlockIdx()) RunTask<true>(sample);
-        if (core_of_task[2 * i + 1] == GetBlockIdx()) RunTask<false>(sample);
-      }
-    }
-  }
+  RNNT_FN void Run() { RunTasks(batch_, this); }
 
- private:
-  // A slab is the diagonals of a strip that are in UB at once.
-  static constexpr int32_t kSlabLanes = 2048;  // lanes of one array of a slab
-  static constexpr int32_t kMaxSlab = 16;      // diagonals
-  static constexpr int32_t kArrays = 4;        // exponents, then mantissas: blank arc, label arc
-
-  // Alpha or beta on a strip of a sample.
-  struct StripTask {
-    Strip strip;
-    int64_t diagonals;
-    int32_t lanes;  // of the strip, rounded up to whole blocks
-    int32_t slab;   // diagonals of a slab
-    int32_t by;     // lanes by which the source of the arc to the next lane is aside
-    bool by_frame;  // the blank arc is the one that leads to the next lane
-    bool carry_in, carry_out;
-    int64_t carry;  // offset of the carry of diagonal 0
-  };
-
+  // What RunTasks asks for.
+  RNNT_FN int64_t Cost(const Sample& sample) { return RnntLatticeCost(sample.T, sample.U1); }
   template <bool kAlpha>
   RNNT_FN void RunTask(const Sample& sample) {
     const SampleSpace space(sample);
@@ -96,6 +60,24 @@ class Lattice {
     const int64_t end = kAlpha ? sample.EndLane() : sample.FirstCellLane();
     SendEnd<kAlpha>(space, static_cast<int32_t>(end - task.strip.first));
   }
+
+ private:
+  // A slab is the diagonals of a strip that are in UB at once.
+  static constexpr int32_t kSlabLanes = 2048;  // lanes of one array of a slab
+  static constexpr int32_t kMaxSlab = 16;      // diagonals
+  static constexpr int32_t kArrays = 4;        // exponents, then mantissas: blank arc, label arc
+
+  // Alpha or beta on a strip of a sample.
+  struct StripTask {
+    Strip strip;
+    int64_t diagonals;
+    int32_t lanes;  // of the strip, rounded up to whole blocks
+    int32_t slab;   // diagonals of a slab
+    int32_t by;     // lanes by which the source of the arc to the next lane is aside
+    bool by_frame;  // the blank arc is the one that leads to the next lane
+    bool carry_in, carry_out;
+    int64_t carry;  // offset of the carry of diagonal 0
+  };
 
   template <bool kAlpha>
   RNNT_FN void RunStrip(const StripTask& task) {

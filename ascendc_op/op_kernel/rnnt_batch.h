@@ -4,6 +4,7 @@
 #ifndef MINDSPORE_RNNT_RNNT_BATCH_H_
 #define MINDSPORE_RNNT_RNNT_BATCH_H_
 
+#include "rnnt_tdt_sizes.h"
 #include "rnnt_vector.h"
 
 namespace rnnt {
@@ -17,10 +18,19 @@ struct Sample {
   int64_t row_count;  // rows that are the sample's, padding included
   int64_t workspace;  // offset in floats
   bool valid;         // its lengths fit the tensors
+  int64_t strip_lanes;
+  int32_t reach;  // frames of the longest arc of a lattice with durations; -1: there are none
 
   RNNT_FN int64_t Diagonals() const { return T + U1 - 1; }
   RNNT_FN int64_t Lanes() const { return RnntLanes(T, U1); }
-  RNNT_FN bool ByFrame() const { return RnntByFrame(T, U1); }
+  RNNT_FN bool ByFrame() const { return reach < 0 && RnntByFrame(T, U1); }
+  // The cells of a diagonal.
+  RNNT_FN int64_t FirstLane(int64_t d) const {
+    return reach < 0 ? RnntFirstLane(T, U1, d) : U1 - 1 - RnntMin(U1 - 1, d);
+  }
+  RNNT_FN int64_t LastLane(int64_t d) const {
+    return reach < 0 ? RnntLastLane(T, U1, d) : U1 - 1 - RnntMax(0, d - T + 1);
+  }
   // The lanes of cell (0, 0), and of (T, U), where the last blank leads.
   RNNT_FN int64_t FirstCellLane() const { return ByFrame() ? 0 : U1 - 1; }
   RNNT_FN int64_t EndLane() const { return ByFrame() ? T : 0; }
@@ -37,6 +47,9 @@ class Batch {
     logit_lengths_.SetGlobalBuffer(reinterpret_cast<__gm__ int32_t*>(logit_lengths), tiling.B);
     target_lengths_.SetGlobalBuffer(reinterpret_cast<__gm__ int32_t*>(target_lengths), tiling.B);
   }
+
+  // The lattice has durations, and samples take its workspace.
+  RNNT_FN void UseDurations(const RnntDurations* durations) { durations_ = durations; }
 
   // A new plan of UB begins: what was loaded is lost.
   RNNT_FN void Plan(TPipe* pipe) {
@@ -71,8 +84,7 @@ class Batch {
     const int64_t b = sample->index + 1;
     if (b >= tiling_.B) return false;
     const int64_t row_base = sample->row_base + sample->row_count;
-    const int64_t workspace =
-        sample->workspace + (sample->valid ? RnntSampleFloats(sample->T, sample->U1) : 0);
+    const int64_t workspace = sample->workspace + Floats(*sample);
     Load(b / kLengthsAtOnce);
     const LocalTensor<int32_t> lengths = buffer_.Get<int32_t>();
     const int64_t T = lengths.GetValue(static_cast<uint32_t>(b % kLengthsAtOnce));
@@ -92,15 +104,33 @@ class Batch {
       sample->row_stride = U1;
       sample->row_count = adds_up_ && T >= 1 && U1 >= 1 ? T * U1 : 0;
     }
+    sample->reach = -1;
+    sample->strip_lanes = kRnntStripLanes;
+    if (durations_ != nullptr && sample->valid) TakeDurations(sample);
     return true;
   }
 
   RNNT_FN int64_t total_cells() const { return total_cells_; }
   RNNT_FN bool adds_up() const { return adds_up_; }
   RNNT_FN const RnntTiling& tiling() const { return tiling_; }
+  RNNT_FN const RnntDurations& durations() const { return *durations_; }
 
  private:
   static constexpr int32_t kLengthsAtOnce = 512;
+
+  RNNT_FN void TakeDurations(Sample* sample) {
+    sample->reach = RnntTdtReach(*durations_, sample->T);
+    sample->valid = sample->reach <= kRnntTdtMaxDuration;
+    if (!sample->valid) return;
+    sample->strip_lanes =
+        RnntTdtStripLanes(sample->T, sample->U1, durations_->count, sample->reach);
+  }
+
+  RNNT_FN int64_t Floats(const Sample& sample) const {
+    if (!sample.valid) return 0;
+    if (durations_ == nullptr) return RnntSampleFloats(sample.T, sample.U1);
+    return RnntTdtSampleFloats(sample.T, sample.U1, durations_->count, sample.reach);
+  }
 
   RNNT_FN void Load(int64_t part) {
     if (part == loaded_) return;
@@ -117,6 +147,7 @@ class Batch {
   }
 
   RnntTiling tiling_;
+  const RnntDurations* durations_ = nullptr;
   GlobalTensor<int32_t> logit_lengths_, target_lengths_;
   TBuf<TPosition::VECIN> buffer_;
   int64_t loaded_ = -1;  // which part of the lengths is in UB

@@ -30,9 +30,10 @@ RNNT_FN void RunRowStats(TPipe* pipe, const RnntTiling& tiling, const Options& o
 }
 
 // The statistics of all cells, from rows to diagonals.
+template <class Sink>
 class StatsFromTensor {
  public:
-  RNNT_FN void Init(TPipe* pipe, Batch* batch, StatsToWorkspace* sink, GM_ADDR stats) {
+  RNNT_FN void Init(TPipe* pipe, Batch* batch, Sink* sink, GM_ADDR stats) {
     batch_ = batch;
     sink_ = sink;
     reader_.Init(pipe, batch->tiling().rows, kStatCount, stats);
@@ -89,7 +90,7 @@ class StatsFromTensor {
   }
 
   Batch* batch_;
-  StatsToWorkspace* sink_;
+  Sink* sink_;
   RecordReader reader_;
   TBuf<TPosition::VECCALC> buffer_, none_buffer_;
 };
@@ -104,11 +105,11 @@ RNNT_FN void RunLattice(TPipe* pipe, const Problem& problem, GM_ADDR stats, GM_A
     StatsToWorkspace sink;
     sink.Init(pipe, workspace, true);
     sink.SkipLabels(&batch);
-    StatsFromTensor source;
+    StatsFromTensor<StatsToWorkspace> source;
     source.Init(pipe, &batch, &sink, stats);
     source.Run();
   }
-  RunLatticePhase(pipe, &batch, workspace);
+  RunLatticePhase<Lattice>(pipe, &batch, workspace);
 
   StateFromLattice state;
   WriteLosses(pipe, problem, &batch, workspace, loss, &state);

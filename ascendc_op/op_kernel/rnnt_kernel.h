@@ -40,6 +40,7 @@ RNNT_FN void Measure(TPipe* pipe, const Problem& problem, Batch* batch) {
   EndPlan(pipe);
 }
 
+template <class Lattice>
 RNNT_FN void RunLatticePhase(TPipe* pipe, Batch* batch, GM_ADDR workspace) {
   EndPlan(pipe);
   SyncAll<true>();
@@ -76,7 +77,7 @@ RNNT_FN void RunLosses(TPipe* pipe, const Problem& problem, Batch* batch, GM_ADD
     row_stats.Init(pipe, &rows, &sink, problem.options, problem.logits);
     row_stats.Run();
   }
-  RunLatticePhase(pipe, batch, workspace);
+  RunLatticePhase<Lattice>(pipe, batch, workspace);
   WriteLosses(pipe, problem, batch, workspace, loss, state);
 }
 

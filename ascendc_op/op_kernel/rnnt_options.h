@@ -55,6 +55,13 @@ RNNT_FN Options RowOptionsOf(GM_ADDR params, int64_t V) {
   return options;
 }
 
+// For RnntTdtLattice.
+RNNT_FN float SigmaOf(GM_ADDR params) {
+  GlobalTensor<float> p;
+  p.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(params), kRnntParamCount);
+  return p.GetValue(kRnntParamSigma);
+}
+
 RNNT_FN Options OptionsOf(const RnntTiling& tiling) {
   Options options;
   options.blank = WrapBlank(tiling.blank, tiling.V);

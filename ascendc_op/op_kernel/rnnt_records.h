@@ -2,8 +2,8 @@
 // Tensors with a few floats for each row of logits (state, stats, coefficients), in the order of
 // the rows.
 //
-// In UB a record takes a block of 8 lanes, since a tile's rows lie apart in GM; a Gather or a Brcb
-// with one lane masked moves a column between records and a vector.
+// In UB a record takes whole blocks of 8 lanes, since a tile's rows lie apart in GM; a Gather or a
+// Brcb with one lane masked moves a column between records and a vector.
 #ifndef MINDSPORE_RNNT_RNNT_RECORDS_H_
 #define MINDSPORE_RNNT_RNNT_RECORDS_H_
 
@@ -32,9 +32,12 @@ class Records {
     return tile.count > 1 ? static_cast<uint32_t>((tile.row_step - 1) * Bytes()) : 0;
   }
   RNNT_FN int32_t width() const { return width_; }
-  // Fills a record's block up.
+  // In UB.
+  RNNT_FN int32_t blocks() const { return (width_ + kBlockLanes - 1) / kBlockLanes; }
+  // Fills a record's last block up.
   RNNT_FN DataCopyPadExtParams<float> Padding() const {
-    return DataCopyPadExtParams<float>(true, 0, static_cast<uint8_t>(kBlockLanes - width_), 0.0f);
+    return DataCopyPadExtParams<float>(true, 0,
+                                       static_cast<uint8_t>(blocks() * kBlockLanes - width_), 0.0f);
   }
 
  private:
@@ -64,15 +67,15 @@ class ScalarReader {
   TBuf<TPosition::VECIN> buffer_;
 };
 
-// Vectors of records in UB, a block each.
+// Vectors of records in UB, of as many blocks each.
 class RecordColumns {
  public:
-  RNNT_FN void Init(TPipe* pipe) {
+  RNNT_FN void Init(TPipe* pipe, int32_t blocks = 1) {
     pipe->InitBuffer(buffer_, kMaxRows * sizeof(int32_t));
     const LocalTensor<int32_t> offsets = buffer_.Get<int32_t>();
     CreateVecIndex(offsets, int32_t{0}, static_cast<uint32_t>(kMaxRows));
     Fence();
-    Muls(offsets, offsets, kBlockBytes, kMaxRows);
+    Muls(offsets, offsets, blocks * kBlockBytes, kMaxRows);
     Fence();
   }
 
@@ -90,8 +93,8 @@ class RecordReader {
  public:
   RNNT_FN void Init(TPipe* pipe, int64_t rows, int32_t width, GM_ADDR records) {
     records_.Bind(rows, width, records);
-    pipe->InitBuffer(queue_, 2, kMaxRows * kBlockBytes);
-    columns_.Init(pipe);
+    pipe->InitBuffer(queue_, 2, kMaxRows * records_.blocks() * kBlockBytes);
+    columns_.Init(pipe, records_.blocks());
   }
 
   RNNT_FN void Load(const Tile& tile) {
@@ -122,32 +125,49 @@ class RecordWriter {
  public:
   RNNT_FN void Init(TPipe* pipe, int64_t rows, int32_t width, GM_ADDR records) {
     records_.Bind(rows, width, records);
-    pipe->InitBuffer(queue_, 2, kMaxRows * kBlockBytes);
+    pipe->InitBuffer(queue_, 2, kMaxRows * records_.blocks() * kBlockBytes);
     pipe->InitBuffer(block_buffer_, 2 * kMaxRows * kBlockBytes);
   }
 
   // One vector for each column; lanes up to the next multiple of 8 are read.
   RNNT_FN void Store(const Tile& tile, const RecordColumnList& columns) {
-    const int32_t n = tile.count, repeats = (n + kBlockLanes - 1) / kBlockLanes;
+    const LocalTensor<float> records = queue_.AllocTensor<float>();
+    for (int32_t c = 0; c < records_.width(); ++c) Put(records, c, columns.column[c], tile.count);
+    Send(tile, records);
+  }
+
+  // The same of columns that are `pitch` lanes apart.
+  RNNT_FN void Store(const Tile& tile, const LocalTensor<float>& columns, int32_t pitch) {
     const LocalTensor<float> records = queue_.AllocTensor<float>();
     for (int32_t c = 0; c < records_.width(); ++c) {
-      const LocalTensor<float> blocks = block_buffer_.Get<float>()[c % 2 * kMaxRows * kBlockLanes];
-      ToBlocks(blocks, columns.column[c], n);
-      Fence();
-      uint64_t lane_of_each_block[2] = {0x0101010101010101ull << c, 0};
-      Adds(records, blocks, 0.0f, lane_of_each_block, static_cast<uint8_t>(repeats),
-           UnaryRepeatParams(1, 1, 8, 8));
+      Put(records, c, columns[c * pitch], tile.count);
     }
-    Fence();
-    queue_.EnQue(records);
-    LocalTensor<float> out = queue_.DeQue<float>();
-    DataCopyPad(
-        records_.At(tile.row), out,
-        DataCopyExtParams(static_cast<uint16_t>(n), records_.Bytes(), 0, records_.Gap(tile), 0));
-    queue_.FreeTensor(out);
+    Send(tile, records);
   }
 
  private:
+  RNNT_FN void Put(const LocalTensor<float>& records, int32_t c, const LocalTensor<float>& column,
+                   int32_t n) {
+    const LocalTensor<float> blocks = block_buffer_.Get<float>()[c % 2 * kMaxRows * kBlockLanes];
+    const int32_t of_record = records_.blocks(), repeats = (n + kBlockLanes - 1) / kBlockLanes;
+    ToBlocks(blocks, column, n);
+    Fence();
+    uint64_t lane_of_each_block[2] = {0x0101010101010101ull << (c % kBlockLanes), 0};
+    Adds(records[FloorToBlock(c)], blocks, 0.0f, lane_of_each_block, static_cast<uint8_t>(repeats),
+         UnaryRepeatParams(static_cast<uint16_t>(of_record), 1, static_cast<uint8_t>(8 * of_record),
+                           8));
+  }
+
+  RNNT_FN void Send(const Tile& tile, const LocalTensor<float>& records) {
+    Fence();
+    queue_.EnQue(records);
+    LocalTensor<float> out = queue_.DeQue<float>();
+    DataCopyPad(records_.At(tile.row), out,
+                DataCopyExtParams(static_cast<uint16_t>(tile.count), records_.Bytes(), 0,
+                                  records_.Gap(tile), 0));
+    queue_.FreeTensor(out);
+  }
+
   Records records_;
   TQue<TPosition::VECOUT, 1> queue_;
   TBuf<TPosition::VECCALC> block_buffer_;

@@ -11,10 +11,12 @@ enum RnntPhase {
   kRnntRowStats = 1,
   kRnntLattice = 2,
   kRnntRowGrad = 4,
+  kRnntDurations = 8,  // the lattice has them
   // The compositions, by operator.
   kRnntFusedPhases = kRnntRowStats | kRnntLattice | kRnntRowGrad,
   kRnntForwardPhases = kRnntRowStats | kRnntLattice,
-  kRnntBackwardPhases = kRnntRowGrad
+  kRnntBackwardPhases = kRnntRowGrad,
+  kRnntTdtPhases = kRnntLattice | kRnntDurations
 };
 
 constexpr int32_t kRnntNoTargets = 0x7ffffffe;  // max_u of an operator without targets: any U fits

@@ -54,7 +54,7 @@ class Tiles {
     tile_.u = sample.ByFrame() ? tile_.diagonal - tile_.lane : sample.U1 - 1 - tile_.lane;
     const int64_t t = tile_.diagonal - tile_.u;
     tile_.row = sample.row_base + t * sample.row_stride + tile_.u;
-    const int64_t strip_end = (tile_.lane / kRnntStripLanes + 1) * kRnntStripLanes;
+    const int64_t strip_end = (tile_.lane / sample.strip_lanes + 1) * sample.strip_lanes;
     int64_t count = RnntMin(RnntMin(max_rows_, left_), RnntMin(lane_end_, strip_end) - tile_.lane);
     tile_.row_step = sample.row_stride - 1;
     constexpr int64_t kMaxGapBytes = 0xFFFFFFFFll;
@@ -76,8 +76,8 @@ class Tiles {
       tile_.lane = skip_ - RnntCellsBefore(sample.T, sample.U1, tile_.diagonal);
       skip_ = 0;
     }
-    tile_.lane += RnntFirstLane(sample.T, sample.U1, tile_.diagonal);
-    lane_end_ = RnntLastLane(sample.T, sample.U1, tile_.diagonal) + 1;
+    tile_.lane += sample.FirstLane(tile_.diagonal);
+    lane_end_ = sample.LastLane(tile_.diagonal) + 1;
   }
 
   Batch* batch_;

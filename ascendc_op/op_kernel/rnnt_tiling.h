@@ -12,11 +12,10 @@
 struct RnntTiling {
   int64_t rows;    // of logits: N if packed, B * max_T * max_U1 if padded, n in the chunk operators
   int32_t B;       // samples; 0 in RnntRowStats and RnntRowGrad
-  int32_t V;       // classes; 0 in RnntLattice
+  int32_t V;       // classes; 0 in RnntLattice; durations in RnntTdtLattice
   int32_t max_t;   // padded: size 1 of the logits; packed: 0
   int32_t max_u1;  // padded: size 2 of the logits; packed: 0
-  int32_t max_u;   // size 1 of targets; in RnntScaleGrad and RnntLattice, which have no targets:
-                   // kRnntNoTargets
+  int32_t max_u;   // size 1 of targets; in operators that have none kRnntNoTargets
   int32_t padded;  // 1: logits are (B, max_T, max_U1, V)
 
   // RnntLossFused only; elsewhere the params tensor has them, and these are 0.

@@ -7,16 +7,15 @@ A device is a module with `create_op(signature, bprop)`, which returns a callabl
 from collections.abc import Callable
 from functools import lru_cache
 from importlib import import_module
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 import mindspore as ms
-from mindspore import Tensor
 from mindspore.ops import Primitive
 
 from ..ascend.package import expose
 from . import gradients
 from .host import align_on_host
-from .signatures import SIGNATURES, Signature
+from .signatures import SIGNATURES
 
 _DEVICES = {"CPU": ".cpu", "Ascend": ".ascend"}
 _ON_HOST = {"RnntAlign": align_on_host}  # for a device without that operator
@@ -53,17 +52,6 @@ def prepare_ops() -> Ops:
     return _PREPARED[device_target]
 
 
-def require_operator(caller: str, name: str) -> None:
-    """An error of the function `caller` where the device in use does not have the operator."""
-    device_target = ms.get_context("device_target")
-    devices = SIGNATURES[name].devices
-    if device_target not in devices:
-        raise RuntimeError(
-            f"For '{caller}', the device_target must be {' or '.join(devices)}, the only one with "
-            f"the operator {name}, but got {device_target!r}."
-        )
-
-
 def prepare_import() -> None:
     """All that importing a loss does beyond definitions. MindSpore forces both parts.
 
@@ -91,7 +79,7 @@ def _create_ops(device_target: str) -> Ops:
     def create(name: str, bprop: Callable) -> Callable:
         signature = SIGNATURES[name]
         if device_target not in signature.devices:
-            return _ON_HOST.get(name) or _missing(signature, device_target)
+            return _ON_HOST[name]
         return device.create_op(signature, bprop)
 
     scale_grad = create("RnntScaleGrad", gradients.scale_grad_bprop)
@@ -107,15 +95,3 @@ def _create_ops(device_target: str) -> Ops:
         tdt_lattice=create("RnntTdtLattice", gradients.tdt_lattice_bprop),
         align=create("RnntAlign", gradients.align_bprop),
     )
-
-
-def _missing(signature: Signature, device_target: str) -> Callable:
-    """In place of an operator that the device does not have."""
-
-    def call(*_: Tensor) -> NoReturn:
-        raise RuntimeError(
-            f"The operator {signature.name} runs on {', '.join(signature.devices)}, "
-            f"but the device_target is {device_target!r}."
-        )
-
-    return call

@@ -65,11 +65,10 @@ _ALL = (
             Operand("duration_log_probs", FLOAT32),  # (.., D)
             LOGIT_LENGTHS,
             TARGET_LENGTHS,
-            Operand("durations", INT32),  # (D,), each at least 0
+            Operand("durations", INT32),  # (D,), each at least 0; D is at most 32 on Ascend
             PARAMS,
         ),
         (LOSS, COEFFICIENTS, Operand("duration_posteriors", FLOAT32)),  # (.., D)
-        devices=("CPU",),
     ),
     # The most probable path.
     Signature(

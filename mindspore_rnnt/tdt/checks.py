@@ -8,20 +8,21 @@ from numbers import Integral, Real
 from typing import Any
 
 from ..checks import LOGITS_DTYPES, check_reduction, refuse
-from ..kernels import require_operator
+from .limits import check_limits_of_device
 
 _MOST = 2**31 - 1  # durations travel as int32
 
 
 def check_tdt_options(caller: str, durations: Any, reduction: str, sigma: float) -> tuple[int, ...]:
-    """The options that `check_options` does not have, and the device. -> durations as a tuple."""
-    require_operator(caller, "RnntTdtLattice")
+    """The options that `check_options` does not have. -> durations as a tuple."""
     check_reduction(caller, reduction)
     if not isinstance(sigma, Real) or isinstance(sigma, bool):
         refuse(caller, TypeError, "sigma", "a float", type(sigma).__name__)
     if not 0 <= sigma < math.inf:
         refuse(caller, ValueError, "sigma", "at least 0 and finite", sigma)
-    return checked_durations(caller, durations)
+    steps = checked_durations(caller, durations)
+    check_limits_of_device(caller, steps)
+    return steps
 
 
 def checked_durations(caller: str, durations: Any) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ from mindspore_rnnt.native import library_path
 TYPE_IDS = {"float32": 43, "float16": 42, "bfloat16": 45, "int32": 34}
 FROM_TYPE_ID = {TYPE_IDS[name]: host_driver.DATA_TYPES[name] for name in TYPE_IDS}
 
-B, N, V, MAX_T, MAX_U = 2, 20, 5, 7, 3
+B, N, V, D, MAX_T, MAX_U = 2, 20, 5, 6, 7, 3
 PACKED = {
     "logits": (N, V),
     "grad": (N, V),
@@ -28,17 +28,32 @@ PACKED = {
     "stats": (N, 4),
     "coefficients": (N, 3),
     "row_dloss": (N,),
+    "durations": (D,),
+    "duration_log_probs": (N, D),
 }
 CELLS = (B, MAX_T, MAX_U + 1)
-PADDED = {**PACKED, "logits": (*CELLS, V), "grad": (*CELLS, V), "stats": (*CELLS, 4)}
+PADDED = {
+    **PACKED,
+    "logits": (*CELLS, V),
+    "grad": (*CELLS, V),
+    "stats": (*CELLS, 4),
+    "duration_log_probs": (*CELLS, D),
+}
 UNKNOWN_SIZES = {name: (-1,) * len(shape) for name, shape in PACKED.items()}
-UNKNOWN_ROWS = {**PACKED, "logits": (-1, V), "grad": (-1, V), "stats": (-1, 4)}
+UNKNOWN_ROWS = {
+    **PACKED,
+    "logits": (-1, V),
+    "grad": (-1, V),
+    "stats": (-1, 4),
+    "duration_log_probs": (-1, D),
+}
 UNKNOWN_CELLS = (B, -1, -1)
 UNKNOWN_PADDED = {
     **PACKED,
     "logits": (*UNKNOWN_CELLS, V),
     "grad": (*UNKNOWN_CELLS, V),
     "stats": (*UNKNOWN_CELLS, 4),
+    "duration_log_probs": (*UNKNOWN_CELLS, D),
 }
 UNKNOWN_RANK = {name: (-2,) for name in PACKED}
 SHAPES = {

@@ -33,7 +33,7 @@ def test_entry_registers_its_tiling_and_its_kind(op):
     source = (OP_KERNEL / f"{snake_case(op)}.cpp").read_text()
     assert "REGISTER_TILING_DEFAULT(RnntTiling)" in source
     assert "GET_TILING_DATA_WITH_STRUCT(RnntTiling" in source
-    waits = op in ("RnntLossFused", "RnntFused", "RnntForward", "RnntLattice")
+    waits = "Lattice" in op or op in ("RnntLossFused", "RnntFused", "RnntForward")
     kind = "KERNEL_TYPE_MIX_AIV_1_0" if waits else "KERNEL_TYPE_AIV_ONLY"
     assert f"KERNEL_TASK_TYPE_DEFAULT({kind})" in source
 

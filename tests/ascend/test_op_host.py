@@ -43,6 +43,14 @@ def inputs_of(op, rows=20, V=5, dtype="float32", B=2):
         "RnntBackward": [*batch((rows, V), dtype, B), state, dloss],
         "RnntRowStats": [logits, labels, params],
         "RnntLattice": [stats, lengths, lengths, params],
+        "RnntTdtLattice": [
+            stats,
+            ("float32", (rows, V)),
+            lengths,
+            lengths,
+            ("int32", (V,)),
+            params,
+        ],
         "RnntRowGrad": [
             *(logits, labels, stats),
             *(("float32", (rows, 3)), ("float32", (rows,)), params),
@@ -56,6 +64,9 @@ def attrs_of(op):
 
 SIGNATURES = signatures_of("Ascend")
 OPERATORS = ["RnntLossFused", *SIGNATURES]
+OPERATORS_WITH_A_LATTICE = [op for op in OPERATORS if "Lattice" in op] + [
+    *("RnntLossFused", "RnntFused", "RnntForward")
+]
 
 
 def tile(host, op, inputs, attrs=None, cores=48, **more):
@@ -119,16 +130,15 @@ def test_chips(host, op):
 @pytest.mark.parametrize("op, dtype", itertools.product(OPERATORS, ROW_DTYPES))
 @pytest.mark.parametrize("cores", [20, 40, 48])
 def test_tiling_of_every_operator(host, op, dtype, cores):
-    decision, tiling = tile(
-        host, op, inputs_of(op, rows=40800, V=50, dtype=dtype, B=4), cores=cores
-    )
-    has_lattice = op in ("RnntLossFused", "RnntFused", "RnntForward", "RnntLattice")
+    V = 5 if op == "RnntTdtLattice" else 50
+    decision, tiling = tile(host, op, inputs_of(op, rows=40800, V=V, dtype=dtype, B=4), cores=cores)
+    has_lattice = op in OPERATORS_WITH_A_LATTICE
     assert 1 <= decision.block_dim <= cores
     assert decision.schedule_mode == has_lattice, "cores that wait for each other start together"
     assert (decision.workspace > FRAMEWORK_WORKSPACE) == has_lattice
     assert (decision.workspace == 0) == (not has_lattice)
     assert tiling["rows"] == 40800 and tiling["padded"] == 0
-    assert tiling["V"] == (0 if op == "RnntLattice" else 50)
+    assert tiling["V"] == (0 if op == "RnntLattice" else V)
     assert tiling["B"] == (0 if op in ("RnntRowStats", "RnntRowGrad") else 4)
     with_targets = op in ("RnntLossFused", "RnntFused", "RnntForward", "RnntBackward")
     assert tiling["max_u"] == (3 if with_targets else NO_TARGETS)
@@ -225,6 +235,21 @@ def test_attributes_reach_the_kernel(host, blank):
             "RnntLattice",
             [("float32", (2, 5, 4, 3)), ("int32", (2,)), ("int32", (2,)), ("float32", (8,))],
             "'stats' must be of shape (2, 5, 4, 4), but got shape (2, 5, 4, 3)",
+        ),
+        (
+            "RnntTdtLattice",
+            [*inputs_of("RnntTdtLattice")[:4], ("int32", (0,)), ("float32", (8,))],
+            "'durations' must be of shape (D,) with D from 1 to 32, but got shape (0)",
+        ),
+        (
+            "RnntTdtLattice",
+            inputs_of("RnntTdtLattice", V=33),
+            "'durations' must be of shape (D,) with D from 1 to 32, but got shape (33)",
+        ),
+        (
+            "RnntTdtLattice",
+            [*inputs_of("RnntTdtLattice")[:4], ("int32", (4,)), ("float32", (8,))],
+            "'duration_log_probs' must be of shape (20, 4), but got shape (20, 5)",
         ),
         (
             "RnntFused",

@@ -23,6 +23,7 @@ PHASES = {
     "RnntBackward": twin.ROW_GRAD,
     "RnntRowStats": twin.ROW_STATS,
     "RnntLattice": twin.LATTICE,
+    "RnntTdtLattice": twin.LATTICE | twin.DURATIONS,
     "RnntRowGrad": twin.ROW_GRAD,
 }
 

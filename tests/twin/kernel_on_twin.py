@@ -19,7 +19,7 @@ if str(ROOT) not in sys.path:
 from aot_build.twin import build_twin, driver  # noqa: E402
 from mindspore_rnnt.native import pack_params  # noqa: E402
 
-ROW_STATS, LATTICE, ROW_GRAD = 1, 2, 4
+ROW_STATS, LATTICE, ROW_GRAD, DURATIONS = 1, 2, 4, 8
 NO_TARGETS = 0x7FFFFFFE
 MAX_CORES = 48
 _options: dict[str, int] = {}
@@ -52,9 +52,16 @@ def schedule(strip_lanes: int = 1024) -> ctypes.CDLL:
     """rnnt_sizes.h and rnnt_placement.h as the host compiles them, behind C functions."""
     text = """
 #include "rnnt_placement.h"
-#include "rnnt_sizes.h"
+#include "rnnt_tdt_sizes.h"
 #define EXPORT extern "C" __attribute__((visibility("default")))
 EXPORT uint64_t WorkspaceBytes(const RnntTiling* t) { return RnntWorkspaceBytes(*t); }
+EXPORT uint64_t TdtWorkspaceBytes(const RnntTiling* t) { return RnntTdtWorkspaceBytes(*t); }
+EXPORT int64_t TdtSampleFloats(int64_t t, int64_t u1, int durations, int reach) {
+  return RnntTdtSampleFloats(t, u1, durations, reach);
+}
+EXPORT int64_t TdtStripLanes(int64_t t, int64_t u1, int durations, int reach) {
+  return RnntTdtStripLanes(t, u1, durations, reach);
+}
 EXPORT int CoreCount(const RnntTiling* t, int phases, int bytes, int cores) {
   return RnntCoreCount(*t, phases, bytes, cores);
 }
@@ -81,7 +88,10 @@ EXPORT void PlaceTasks(const int64_t* costs, int samples, uint64_t* cores, int c
     for name in ("SampleFloats", "Lanes", "LatticeCost"):
         getattr(loaded, name).argtypes = [ctypes.c_int64] * 2
         getattr(loaded, name).restype = ctypes.c_int64
-    loaded.WorkspaceBytes.restype = ctypes.c_int64
+    for name in ("TdtSampleFloats", "TdtStripLanes"):
+        getattr(loaded, name).argtypes = [ctypes.c_int64] * 2 + [ctypes.c_int] * 2
+        getattr(loaded, name).restype = ctypes.c_int64
+    loaded.WorkspaceBytes.restype = loaded.TdtWorkspaceBytes.restype = ctypes.c_int64
     return loaded
 
 
@@ -121,7 +131,9 @@ def launch(
     library = library_of(dtype, strip_lanes)
     workspace = 0
     if phases & LATTICE:
-        workspace = schedule(strip_lanes).WorkspaceBytes(ctypes.byref(tiling))
+        sizes = schedule(strip_lanes)
+        bound = sizes.TdtWorkspaceBytes if phases & DURATIONS else sizes.WorkspaceBytes
+        workspace = bound(ctypes.byref(tiling))
     result = driver.run(
         library,
         entry,
@@ -254,6 +266,30 @@ def lattice(stats, logit_lengths, target_lengths, cores=7, **params):
     tiling.V = 0
     result = launch("rnnt_lattice", "float32", inputs, outputs, tiling, LATTICE, cores)
     return result.outputs["loss"], result.outputs["coefficients"]
+
+
+def tdt_lattice(
+    stats, log_probs, logit_lengths, target_lengths, durations, cores=7, twin=None, **params
+):
+    """The launch's result: loss, coefficients and duration_posteriors are its outputs."""
+    B = len(logit_lengths)
+    inputs = {
+        "stats": stats,
+        "duration_log_probs": log_probs,
+        "logit_lengths": np.asarray(logit_lengths, np.int32),
+        "target_lengths": np.asarray(target_lengths, np.int32),
+        "durations": np.asarray(durations, np.int32),
+        "params": pack_params(**params),
+    }
+    outputs = {
+        "loss": ((B,), "float32"),
+        "coefficients": ((*stats.shape[:-1], 3), "float32"),
+        "duration_posteriors": (log_probs.shape, "float32"),
+    }
+    tiling = tiling_of(log_probs, batch=B)
+    phases = LATTICE | DURATIONS
+    entry = "rnnt_tdt_lattice"
+    return launch(entry, "float32", inputs, outputs, tiling, phases, cores, **(twin or {}))
 
 
 def row_grad(logits, labels, stats, coefficients, dloss, dtype="float32", cores=7, **params):

@@ -149,3 +149,42 @@ def test_tasks_go_largest_first_to_the_least_loaded_core(samples, cores):
 def test_few_tasks_have_a_core_each():
     owners, _ = place([5, 9, 2, 7], 8)
     assert sorted(owners) == list(range(8))
+
+
+@pytest.mark.parametrize("D", [1, 5, 32])
+@pytest.mark.parametrize("lengths", LATTICES, ids=str)
+def test_workspace_with_durations(lengths, D):
+    """16 D + 112 bytes a row, 768 bytes a sample, for any durations; padded or packed."""
+    rows, U = sum(t * (u + 1) for t, u in lengths), max(u for _, u in lengths)
+    needed = max(
+        sum(twin.schedule().TdtSampleFloats(t, u + 1, D, min(reach, t)) for t, u in lengths)
+        for reach in (0, 4, 50, 256)
+    )
+    for max_u in (U, twin.NO_TARGETS):
+        shapes = twin.Tiling(rows, len(lengths), D, 0, 0, max_u, 0, 0, 0, 0.0, 0)
+        bound = twin.schedule().TdtWorkspaceBytes(ctypes.byref(shapes))
+        print(f"bound {bound}, needed {4 * needed}, rows {rows}")
+        assert 4 * needed <= bound <= (16 * D + 112) * rows + 768 * len(lengths)
+    shapes = tiling(lengths, True, 1, 1)
+    shapes.V = D
+    assert 4 * needed <= twin.schedule().TdtWorkspaceBytes(ctypes.byref(shapes))
+
+
+def test_workspace_with_durations_of_small_samples():
+    """Every small lattice, where rounding counts most: one of a kind, and many."""
+    for T, U1 in SIZES:
+        for D, reach in ((1, 1), (3, 2), (5, 4)):
+            needed = 4 * twin.schedule().TdtSampleFloats(T, U1, D, min(reach, T))
+            for B in (1, 7):
+                shapes = twin.Tiling(B * T * U1, B, D, 0, 0, U1 - 1, 0, 0, 0, 0.0, 0)
+                assert B * needed <= twin.schedule().TdtWorkspaceBytes(ctypes.byref(shapes))
+
+
+def test_strips_of_a_lattice_with_durations():
+    """Whole blocks, unless one strip holds the sample; never more lanes than frames."""
+    for D in (1, 5, 32):
+        for reach in (0, 1, 4, 100, 256):
+            lanes = [twin.schedule().TdtStripLanes(T, 3000, D, reach) for T in (300, 3000)]
+            assert lanes[1] % 8 == 0 and 8 <= lanes[0] <= lanes[1], (D, reach, lanes)
+    assert twin.schedule().TdtStripLanes(500, 280, 5, 4) == 280
+    assert twin.schedule().TdtStripLanes(5, 280, 5, 4) == 5
