@@ -8,7 +8,7 @@ from mindspore import Tensor, ops
 from oracles import random_batch
 
 from mindspore_rnnt import TDTLoss, split_tdt_logits, tdt_loss
-from mindspore_rnnt.kernels import require_operator
+from mindspore_rnnt.tdt.checks import check_tdt_options
 
 NAMES = ("logits", "targets", "logit_lengths", "target_lengths")
 HEAD = np.zeros((2, 5, 4, 3), np.float32)
@@ -115,10 +115,12 @@ def test_split():
             split_tdt_logits(ops.zeros((2, size)), D)
 
 
-def test_a_device_without_the_operator(monkeypatch):
+def test_limits_of_ascend(monkeypatch):
     monkeypatch.setattr("mindspore.get_context", lambda key: "Ascend")
-    message = "^For '{}', the device_target must be CPU, .*RnntTdtLattice, but got 'Ascend'"
-    with pytest.raises(RuntimeError, match=message.format("tdt_loss")):
-        require_operator("tdt_loss", "RnntTdtLattice")
-    with pytest.raises(RuntimeError, match=message.format("TDTLoss")):
-        TDTLoss()
+    for durations, message in (
+        (range(33), "at most 32 on Ascend, but got 33:"),
+        ((0, 257), "at most 256 each on Ascend, but got"),
+    ):
+        with pytest.raises(ValueError, match=f"^For 'tdt_loss', the 'durations' must be {message}"):
+            check_tdt_options("tdt_loss", tuple(durations), "mean", 0.0)
+    assert check_tdt_options("tdt_loss", [*range(31), 256], "mean", 0.0)[-1] == 256

@@ -51,7 +51,7 @@ def tdt_loss(
             :math:`(\sum_b T_b (U_b + 1), D)`, as `logits` is. Padding is never read.
         targets, logit_lengths, target_lengths: as in :func:`mindspore_rnnt.rnnt_loss` .
         durations (Sequence[int]): the :math:`D` durations in frames, distinct, in any order, at
-            least 0 and one above 0.
+            least 0 and one above 0; on Ascend at most 32, none above 256.
         blank (int, optional): class of the blank, in :math:`[-V, V - 1]`; a negative one counts
             from the end. Default: ``-1`` .
         clamp (float, optional): if positive, the gradients of each sample's own loss, of both
@@ -75,10 +75,10 @@ def tdt_loss(
     Raises:
         TypeError: If an argument is of the wrong type or dtype.
         ValueError: If a rank, size, option, duration, length or label does not fit.
-        RuntimeError: If the gradient is differentiated again, or if the device is not the CPU.
+        RuntimeError: If the gradient is differentiated again.
 
     Supported Platforms:
-        ``CPU``
+        ``Ascend`` ``CPU``
 
     Examples:
         >>> from mindspore import Tensor, ops

@@ -55,10 +55,10 @@ class JoinerTDTLoss(ChunkedLoss):
         ValueError: If a rank, size, option, duration, length, label or row does not fit, if the
             joiner predicts another number of durations, or if `memory_budget` does not hold a
             single row.
-        RuntimeError: If the gradient is differentiated again, or if the device is not the CPU.
+        RuntimeError: If the gradient is differentiated again.
 
     Supported Platforms:
-        ``CPU``
+        ``Ascend`` ``CPU``
 
     Examples:
         >>> import mindspore as ms

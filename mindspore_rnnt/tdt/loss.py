@@ -18,7 +18,8 @@ class TDTLoss(nn.LossBase):
 
     Args:
         durations (Sequence[int], optional): the :math:`D` durations in frames, distinct, in any
-            order, at least 0 and one above 0. Default: ``(0, 1, 2, 3, 4)`` .
+            order, at least 0 and one above 0; on Ascend at most 32, none above 256. Default:
+            ``(0, 1, 2, 3, 4)`` .
         blank, clamp, reduction, sigma, fastemit_lambda, zero_infinity, validate: as in
             :func:`mindspore_rnnt.tdt_loss` .
 
@@ -40,10 +41,10 @@ class TDTLoss(nn.LossBase):
     Raises:
         TypeError: If an argument is of the wrong type or dtype.
         ValueError: If a rank, size, option, duration, length or label does not fit.
-        RuntimeError: If the gradient is differentiated again, or if the device is not the CPU.
+        RuntimeError: If the gradient is differentiated again.
 
     Supported Platforms:
-        ``CPU``
+        ``Ascend`` ``CPU``
 
     Examples:
         >>> import numpy as np

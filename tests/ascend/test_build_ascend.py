@@ -33,6 +33,7 @@ def test_builds_every_operator_and_installs(no_ascend, fake_cann, tmp_path, caps
         "aclnn_rnnt_row_grad.h",
         "aclnn_rnnt_row_stats.h",
         "aclnn_rnnt_scale_grad.h",
+        "aclnn_rnnt_tdt_lattice.h",
     ]
     sources = (package / "sources.txt").read_text().split()
     for folder in ("op_host", "op_kernel"):

@@ -4,13 +4,15 @@ kernel runs with that. Values against the float64 reference, with verify's limit
 
 import numpy as np
 import pytest
-from oracles import random_batch, report, rnnt_loss_reference
+from oracles import labels_of, random_batch, report, rnnt_loss_reference
+from tdt import duration_logits, softmax
 
 from aot_build.twin import build_twin, driver, host_driver
 from mindspore_rnnt.ascend.build import snake_case
 from mindspore_rnnt.conformance.tolerances import TOLERANCES
 from mindspore_rnnt.kernels.signatures import SIGNATURES
 from mindspore_rnnt.native import pack_params
+from mindspore_rnnt.reference import tdt_loss_reference
 
 BLANK, V = 1, 37
 FRAMEWORK_WORKSPACE = 16 * 1024 * 1024
@@ -145,3 +147,39 @@ def test_three_phases(launch):
     values["row_dloss"] = np.full(len(logits), -3.0, np.float32)
     dlogits = np.concatenate([of_rows("RnntRowGrad", rows) for rows in chunks])
     check(loss, losses, dlogits / -3, gradient)
+
+
+@pytest.mark.parametrize("padded", [False, True], ids=["packed", "padded"])
+def test_lattice_with_durations(launch, padded):
+    durations = (2, 0, 1)
+    batch = random_batch([(6, 3), (4, 0), (3, 5)], V, blank=BLANK)
+    logits, targets, T, U = batch.layout(padded)
+    labels = labels_of(batch)
+    head = duration_logits(labels.shape, 3)
+    if not padded:
+        labels, head = (x[batch.padded_mask()[..., 0]] for x in (labels, head))
+    options = {"sigma": 0.1, "fastemit_lambda": 0.2}
+    losses, of_tokens, of_head = tdt_loss_reference(
+        logits, head, targets, T, U, durations, BLANK, **options
+    )
+    values = {
+        "logits": logits,
+        "row_labels": labels,
+        "duration_log_probs": np.log(softmax(head)).astype(np.float32),
+        "logit_lengths": T,
+        "target_lengths": U,
+        "durations": np.int32(durations),
+        "params": pack_params(blank=BLANK),
+    }
+    (values["stats"],) = launch("RnntRowStats", inputs_of("RnntRowStats", values))
+    values["params"] = pack_params(blank=BLANK, **options)
+    loss, values["coefficients"], posteriors = launch(
+        "RnntTdtLattice", inputs_of("RnntTdtLattice", values)
+    )
+    values["row_dloss"] = np.ones(labels.shape, np.float32)
+    values["params"] = pack_params(blank=BLANK)
+    (dlogits,) = launch("RnntRowGrad", inputs_of("RnntRowGrad", values))
+    assert report("loss", loss / losses, np.ones(3)) <= 1e-6
+    assert report("tokens", dlogits, of_tokens) <= 2e-6
+    dhead = softmax(head) * values["coefficients"][..., :1] - posteriors
+    assert report("durations", dhead, of_head) <= 2e-6

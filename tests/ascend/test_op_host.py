@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from aot_build.twin import host_driver
+from aot_build.twin.build_twin import OP_KERNEL
 from mindspore_rnnt.kernels.signatures import ROW_DTYPES, ROWS, signatures_of
+from mindspore_rnnt.tdt import limits
 
 FRAMEWORK_WORKSPACE = 16 * 1024 * 1024  # of the mocked platform
 FIELDS = np.dtype(
@@ -35,6 +37,7 @@ def inputs_of(op, rows=20, V=5, dtype="float32", B=2):
     logits, lengths = (dtype, (rows, V)), ("int32", (B,))
     labels, dloss, params = ("int32", (rows,)), ("float32", (B,)), ("float32", (8,))
     stats, state = ("float32", (rows, 4)), ("float32", (rows, 5))
+    log_probs, durations = ("float32", (rows, V)), ("int32", (V,))
     return {
         "RnntLossFused": batch((rows, V), dtype, B, params=False),
         "RnntFused": batch((rows, V), dtype, B),
@@ -43,14 +46,7 @@ def inputs_of(op, rows=20, V=5, dtype="float32", B=2):
         "RnntBackward": [*batch((rows, V), dtype, B), state, dloss],
         "RnntRowStats": [logits, labels, params],
         "RnntLattice": [stats, lengths, lengths, params],
-        "RnntTdtLattice": [
-            stats,
-            ("float32", (rows, V)),
-            lengths,
-            lengths,
-            ("int32", (V,)),
-            params,
-        ],
+        "RnntTdtLattice": [stats, log_probs, lengths, lengths, durations, params],
         "RnntRowGrad": [
             *(logits, labels, stats),
             *(("float32", (rows, 3)), ("float32", (rows,)), params),
@@ -172,6 +168,24 @@ def test_rows_of_any_leading_shape(host):
     _, tiling = tile(host, "RnntLattice", [stats, lengths, lengths, params])
     assert (tiling["rows"], tiling["padded"]) == (56, 1)
     assert (tiling["max_t"], tiling["max_u1"]) == (7, 4)
+
+
+def test_stats_and_durations(host):
+    lengths, params = ("int32", (2,)), ("float32", (8,))
+    stats, log_probs = ("float32", (2, 7, 4, 4)), ("float32", (2, 7, 4, 6))
+    inputs = [stats, log_probs, lengths, lengths, ("int32", (6,)), params]
+    _, tiling = tile(host, "RnntTdtLattice", inputs)
+    assert (tiling["rows"], tiling["V"], tiling["padded"]) == (56, 6, 1)
+    assert (tiling["max_t"], tiling["max_u1"]) == (7, 4)
+
+
+def test_limits_of_durations_are_those_that_python_refuses():
+    header = (OP_KERNEL / "rnnt_tdt_sizes.h").read_text()
+    for name, value in (
+        ("kRnntTdtMaxDurations", limits.ASCEND_MOST_DURATIONS),
+        ("kRnntTdtMaxDuration", limits.ASCEND_LONGEST_DURATION),
+    ):
+        assert f"constexpr int32_t {name} = {value};" in header
 
 
 def test_rows_beyond_int32(host):

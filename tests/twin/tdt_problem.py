@@ -60,9 +60,7 @@ class TdtProblem:
         return whole
 
     def run(self, padded=False, **options):
-        result = twin.tdt_lattice(
-            *self.inputs(padded), self.T, self.U, self.durations, **options
-        )
+        result = twin.tdt_lattice(*self.inputs(padded), self.T, self.U, self.durations, **options)
         return [result.outputs[name] for name in OUTPUTS]
 
     def expected(self, padded=False, sigma=0.0, fastemit_lambda=0.0):

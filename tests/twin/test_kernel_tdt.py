@@ -2,6 +2,7 @@
 """RnntTdtLattice on the twin against the float64 recursion, which tests/test_tdt_reference.py
 compares with the enumeration of all paths."""
 
+import itertools
 import sys
 from pathlib import Path
 
@@ -162,7 +163,7 @@ def test_alone_as_in_a_batch():
     problem = TdtProblem(LENGTHS, FIVE)
     expected, rows = problem.run(), np.cumsum([0, *(problem.T * (problem.U + 1))])
     stats, log_probs = problem.inputs()
-    for b, (begin, end) in enumerate(zip(rows, rows[1:])):
+    for b, (begin, end) in enumerate(itertools.pairwise(rows)):
         sizes = problem.T[b : b + 1], problem.U[b : b + 1]
         alone = twin.tdt_lattice(stats[begin:end], log_probs[begin:end], *sizes, FIVE, cores=2)
         parts = [expected[0][b : b + 1], *(x[begin:end] for x in expected[1:])]
