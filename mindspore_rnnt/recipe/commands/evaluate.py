@@ -30,7 +30,7 @@ from ..settings import Config
 from ..sound.levels import gain, power
 
 TICKETS = 3
-STREAMED = 20  # utterances
+STREAMED = 10  # utterances
 Results = dict[str, list[Decoded]]
 
 

@@ -98,6 +98,11 @@ def weights_file(folder: str | Path, weights: str) -> Path:
 
 
 def assign(parameters: dict[str, Parameter], values: dict[str, Parameter], path: Path) -> None:
+    """Give all parameters their values, which must have no others of the same parts."""
+    parts = {name.partition(".")[0] for name in parameters}
+    for name in values:
+        if name.partition(".")[0] in parts and name not in parameters:
+            raise ValueError(f"{path} has {name!r}; was it made with another configuration?")
     for name, parameter in parameters.items():
         if name not in values:
             raise ValueError(f"{path} lacks {name!r}; was it made with another configuration?")

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each kind of loss trains the recipe's network, and all it keeps is in checkpoints."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from recipe_networks import network, random_batch
 from tolerances import TOLERANCE
 
+from mindspore_rnnt.recipe.decoding import run_folder
 from mindspore_rnnt.recipe.training.checkpoint import Checkpoints, Position
 from mindspore_rnnt.recipe.training.parallel import Group
 from mindspore_rnnt.recipe.training.step import TrainStep
@@ -63,6 +66,15 @@ def test_decoding_needs_the_same_weights_after_any_kind_but_for_the_durations():
     assert names["pruned"] == names["rnnt"]
     more = ["joiner.duration_output.weight", "joiner.duration_output.bias"]
     assert names["tdt"] == names["rnnt"] + more
+
+
+def test_the_weights_of_another_kind_of_model_are_refused():
+    weights = {kind: {i.name: i for i in trainer(kind)[0].decoding_params()} for kind in KINDS}
+    run_folder.assign(weights["rnnt"], weights["pruned"], Path("a.ckpt"))
+    with pytest.raises(ValueError, match=r"a\.ckpt has 'joiner.duration_output.weight'; was it"):
+        run_folder.assign(weights["rnnt"], weights["tdt"], Path("a.ckpt"))
+    with pytest.raises(ValueError, match=r"a\.ckpt lacks 'joiner.duration_output.weight'; was it"):
+        run_folder.assign(weights["tdt"], weights["rnnt"], Path("a.ckpt"))
 
 
 @pytest.mark.parametrize("kind", ["rnnt", "tdt"])
