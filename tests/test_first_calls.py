@@ -18,7 +18,7 @@ from mindspore_rnnt import rnnt_loss
 
 batch = oracles.random_batch([(6, 3), (4, 2), (3, 4)], V=9)
 layout = batch.layout(padded=False)
-losses, unit = oracles.rnnt_loss_reference(*layout)
+losses, unit = oracles.rnnt_loss_reference(*layout, reduction="none")
 """
 
 FIRST_CALL = """

@@ -50,7 +50,7 @@ def expected_losses(joiner):
     starts, losses = [0, *SAMPLE_ENDS[:-1]], []
     for b, (start, end) in enumerate(zip(starts, SAMPLE_ENDS)):
         sample = logits[start:end], TARGETS[b : b + 1], T[b : b + 1], U[b : b + 1]
-        losses.append(rnnt_loss_reference(*sample, blank=0)[0][0])
+        losses.append(rnnt_loss_reference(*sample, blank=0, reduction="none")[0][0])
     return np.array(losses)
 
 

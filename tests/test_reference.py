@@ -28,7 +28,11 @@ def test_equals_path_enumeration(padded, fused, fastemit_lambda):
         for s, y in zip(batch.samples, batch.labels)
     ]
     losses, gradient = rnnt_loss_reference(
-        *batch.layout(padded, 2, 1), 2, fused_log_softmax=fused, fastemit_lambda=fastemit_lambda
+        *batch.layout(padded, 2, 1),
+        2,
+        fused_log_softmax=fused,
+        fastemit_lambda=fastemit_lambda,
+        reduction="none",
     )
     gradients = Batch([g for _, g in expected], batch.labels)
     wanted = np.concatenate([g.reshape(-1, 5) for g in gradients.samples])
@@ -47,7 +51,9 @@ LONG = pytest.param(2000, 500, 128, marks=pytest.mark.slow)
 @pytest.mark.parametrize("T, U, V", [(1, 0, 1), (2, 0, 7), (1, 9, 3), LONG])
 def test_equals_closed_form(T, U, V):
     logits = np.zeros((T * (U + 1), V))
-    losses, gradient = rnnt_loss_reference(logits, np.zeros((1, U), int), [T], [U])
+    losses, gradient = rnnt_loss_reference(
+        logits, np.zeros((1, U), int), [T], [U], reduction="none"
+    )
     expected = closed_form(T, U, V)
     assert report("relative", losses / max(expected, 1), [expected / max(expected, 1)]) <= 1e-12
     assert report("row sums", gradient.sum(-1), np.zeros(len(gradient))) <= 1e-12
@@ -56,7 +62,7 @@ def test_equals_closed_form(T, U, V):
 def test_gradient_equals_central_differences():
     batch = random_batch([(3, 2), (2, 0), (1, 3)], V=4)
     logits, *rest = batch.layout(padded=False)
-    _, gradient = rnnt_loss_reference(logits, *rest)
+    _, gradient = rnnt_loss_reference(logits, *rest, reduction="none")
     wanted = difference_gradient(
         lambda x: rnnt_loss_reference(x, *rest, reduction="sum")[0], logits.astype(np.float64)
     )
@@ -65,9 +71,12 @@ def test_gradient_equals_central_differences():
 
 def test_blank_among_the_targets_adds_both_arcs():
     logits = ramp(2, 3, 5)
-    losses, gradient = rnnt_loss_reference(logits[None], [[1, 2]], [2], [2], blank=1)
+    losses, gradient = rnnt_loss_reference(
+        logits[None], [[1, 2]], [2], [2], blank=1, reduction="none"
+    )
     wanted = difference_gradient(
-        lambda x: rnnt_loss_reference(x[None], [[1, 2]], [2], [2], 1)[0][0], logits
+        lambda x: rnnt_loss_reference(x[None], [[1, 2]], [2], [2], 1, reduction="none")[0][0],
+        logits,
     )
     assert report("loss", losses, [5.119183898]) <= 1e-9
     assert report("gradient", gradient[0], wanted) <= TOLERANCE["reference_difference"]
@@ -75,15 +84,17 @@ def test_blank_among_the_targets_adds_both_arcs():
 
 def test_a_bad_sample_is_alone():
     batch = random_batch([(3, 2), (4, 1), (2, 2), (3, 1)], V=4)
-    good, good_gradient = rnnt_loss_reference(*batch.layout(padded=True))
+    good, good_gradient = rnnt_loss_reference(*batch.layout(padded=True), reduction="none")
     batch.samples[1][2, 0, 3] = np.nan
     batch.samples[2][:, 1, batch.labels[2][1]] = -np.inf  # no second label: no path
-    losses, gradient = rnnt_loss_reference(*batch.layout(padded=True))
+    losses, gradient = rnnt_loss_reference(*batch.layout(padded=True), reduction="none")
     mask = batch.padded_mask()
     assert np.isnan(losses[1]) and np.isnan(gradient[1][mask[1]]).all()
     assert np.isposinf(losses[2]) and (gradient[2] == 0).all()
     assert (gradient[~mask] == 0).all()
     for b in (0, 3):
         assert losses[b] == good[b] and (gradient[b] == good_gradient[b]).all()
-    zeroed, _ = rnnt_loss_reference(*batch.layout(padded=True), zero_infinity=True)
+    zeroed, _ = rnnt_loss_reference(
+        *batch.layout(padded=True), zero_infinity=True, reduction="none"
+    )
     assert zeroed[2] == 0 and np.isnan(zeroed[1])

@@ -18,7 +18,7 @@ def test_equals_path_enumeration(durations):
     layout = batch.layout(padded=False)
     packed = np.concatenate([head.reshape(-1, len(durations)) for head in heads])
     losses, gradient, duration_gradient = tdt_loss_reference(
-        layout[0], packed, *layout[1:], durations, sigma=0.05
+        layout[0], packed, *layout[1:], durations, sigma=0.05, reduction="none"
     )
     tokens_expected, durations_expected, losses_expected = [], [], []
     for logits, head, labels in zip(batch.samples, heads, batch.labels):
@@ -46,7 +46,9 @@ def test_gradients_equal_central_differences():
     def loss_of(logits, head):
         return tdt_loss_reference(logits, head, *rest, durations, reduction="sum")[0]
 
-    _, gradient, duration_gradient = tdt_loss_reference(logits, head, *rest, durations)
+    _, gradient, duration_gradient = tdt_loss_reference(
+        logits, head, *rest, durations, reduction="none"
+    )
     logits = logits.astype(np.float64)
     limit = TOLERANCE["reference_difference"]
     wanted = difference_gradient(lambda x: loss_of(x, head), logits)
@@ -60,6 +62,6 @@ def test_one_path_of_blanks():
     batch = random_batch([(3, 0), (5, 0)], V=4)
     layout = batch.layout(padded=False)
     head = np.zeros((len(layout[0]), 2))
-    loss = tdt_loss_reference(layout[0], head, *layout[1:], (0, 1))[0]
-    expected = rnnt_loss_reference(*layout)[0] + batch.logit_lengths * np.log(2)
+    loss = tdt_loss_reference(layout[0], head, *layout[1:], (0, 1), reduction="none")[0]
+    expected = rnnt_loss_reference(*layout, reduction="none")[0] + batch.logit_lengths * np.log(2)
     assert report("loss", loss, expected) <= 1e-12

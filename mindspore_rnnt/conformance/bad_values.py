@@ -25,7 +25,7 @@ LAYOUTS, LOG_SOFTMAX = (False, True), (True, False)
 def a_label_that_is_no_class(run, label, position, padded, log_softmax):
     batch = random_batch(LENGTHS, V=10)
     layout = batch.layout(padded)
-    expected = rnnt_loss_reference(*layout, fused_log_softmax=log_softmax)
+    expected = rnnt_loss_reference(*layout, fused_log_softmax=log_softmax, reduction="none")
     layout[1][1, position] = label
     expect_bad_sample(run, batch, run(layout, fused_log_softmax=log_softmax), expected, 1)
 
@@ -36,7 +36,7 @@ def a_row_label_that_is_no_class(run, label):
     whatever the other labels say: it counts with an upstream gradient of 0."""
     batch = random_batch(LENGTHS, V=10)
     layout = batch.layout(False)
-    expected = rnnt_loss_reference(*layout)
+    expected = rnnt_loss_reference(*layout, reduction="none")
     layout[1][1, 1] = label
     losses, gradient = run(layout, dloss=np.float32([1, 0, 1]))
     expect_bad_sample(run, batch, (losses, gradient), expected, 1)
@@ -60,7 +60,7 @@ def a_row_label_that_is_no_class(run, label):
 def a_padded_length_out_of_range(run, T_U, log_softmax):
     batch = random_batch(LENGTHS, V=10)
     layout = batch.layout(True)
-    expected = rnnt_loss_reference(*layout, fused_log_softmax=log_softmax)
+    expected = rnnt_loss_reference(*layout, fused_log_softmax=log_softmax, reduction="none")
     layout[2][1], layout[3][1] = T_U
     expect_bad_sample(run, batch, run(layout, fused_log_softmax=log_softmax), expected, 1)
 
@@ -93,7 +93,7 @@ def more_labels_than_the_targets_hold(run):
     """The packed rows add up, but the last label of sample 1 is missing."""
     batch = random_batch([(3, 2), (4, 3), (3, 1)], V=9)
     logits, targets, *lengths = batch.layout(False)
-    expected = rnnt_loss_reference(logits, targets, *lengths)
+    expected = rnnt_loss_reference(logits, targets, *lengths, reduction="none")
     expect_bad_sample(run, batch, run((logits, targets[:, :2].copy(), *lengths)), expected, 1)
 
 

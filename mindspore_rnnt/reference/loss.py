@@ -16,7 +16,7 @@ def rnnt_loss_reference(
     target_lengths: ArrayLike,
     blank: int = -1,
     clamp: float = -1.0,
-    reduction: str = "none",
+    reduction: str = "mean",
     fused_log_softmax: bool = True,
     *,
     fastemit_lambda: float = 0.0,

@@ -21,7 +21,7 @@ def tdt_loss_reference(
     durations: Sequence[int],
     blank: int = -1,
     clamp: float = -1.0,
-    reduction: str = "none",
+    reduction: str = "mean",
     *,
     sigma: float = 0.0,
     fastemit_lambda: float = 0.0,

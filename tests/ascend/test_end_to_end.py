@@ -35,7 +35,7 @@ def problem(request):
     batch = random_batch([(9, 4), (1, 0), (5, 6), (12, 1)], V, blank=BLANK)
     padded = request.param == "padded"
     logits, targets, T, U = batch.layout(padded, extra_t=2, extra_u=1)
-    losses, gradient = rnnt_loss_reference(logits, targets, T, U, blank=BLANK)
+    losses, gradient = rnnt_loss_reference(logits, targets, T, U, blank=BLANK, reduction="none")
     inputs = {
         "logits": logits,
         "targets": targets,
@@ -131,7 +131,7 @@ def test_three_phases(launch):
     """As the chunked joiner loss calls them: rows in two chunks, the lattice over all."""
     batch = random_batch([(6, 3), (4, 0), (3, 5)], V, blank=BLANK)
     logits, targets, T, U = batch.layout(padded=False)
-    losses, gradient = rnnt_loss_reference(logits, targets, T, U, blank=BLANK)
+    losses, gradient = rnnt_loss_reference(logits, targets, T, U, blank=BLANK, reduction="none")
     labels = np.concatenate([np.tile([*row[:u], -1], t) for row, t, u in zip(targets, T, U)])
     values = {"logits": logits, "row_labels": labels.astype(np.int32)}
     values |= {"logit_lengths": T, "target_lengths": U, "params": pack_params(blank=BLANK)}
@@ -160,7 +160,7 @@ def test_lattice_with_durations(launch, padded):
         labels, head = (x[batch.padded_mask()[..., 0]] for x in (labels, head))
     options = {"sigma": 0.1, "fastemit_lambda": 0.2}
     losses, of_tokens, of_head = tdt_loss_reference(
-        logits, head, targets, T, U, durations, BLANK, **options
+        logits, head, targets, T, U, durations, BLANK, reduction="none", **options
     )
     values = {
         "logits": logits,

@@ -31,7 +31,9 @@ def test_padded_phases_are_the_loss(level, V, poison):
     stats = row_stats(logits, labels)
     loss, coefficients = lattice(stats, batch.logit_lengths, batch.target_lengths)
     gradient = row_grad(logits, labels, stats, coefficients)
-    expected_loss, expected_gradient = rnnt_loss_reference(*batch.layout(padded=False))
+    expected_loss, expected_gradient = rnnt_loss_reference(
+        *batch.layout(padded=False), reduction="none"
+    )
     mask = batch.padded_mask(2, 1)
     scale = np.maximum(expected_loss, 1)
     error = report("loss, relative", loss / scale, expected_loss / scale)
@@ -84,7 +86,9 @@ def test_cells_that_do_not_exist(level):
     loss, coefficients = lattice(stats, *lengths)
     log_probs = batch.padded() - np.log(np.exp(batch.padded()).sum(-1, keepdims=True))
     log_probs[outside] = -np.inf
-    expected = rnnt_loss_reference(log_probs, batch.targets(), *lengths, fused_log_softmax=False)[0]
+    expected = rnnt_loss_reference(
+        log_probs, batch.targets(), *lengths, fused_log_softmax=False, reduction="none"
+    )[0]
     assert report("loss", loss, expected) <= 1e-5
     assert (coefficients[outside] == 0).all()
     assert (row_grad(logits, windows, stats, coefficients)[outside] == 0).all()

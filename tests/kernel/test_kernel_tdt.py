@@ -58,7 +58,7 @@ class Case:
     def reference(self, **options):
         logits, *rest = self.batch.layout(padded=False)
         head = np.concatenate([h.reshape(-1, len(self.durations)) for h in self.heads])
-        return tdt_loss_reference(logits, head, *rest, self.durations, **options)
+        return tdt_loss_reference(logits, head, *rest, self.durations, reduction="none", **options)
 
 
 def check(case, got, expected):

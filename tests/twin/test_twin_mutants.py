@@ -69,7 +69,7 @@ class Operator:
         result = driver.run(
             self.library, "rnnt_fused", inputs, outputs, decision.tiling, workspace, **options
         )
-        loss, grad = rnnt_loss_reference(*layout, fused_log_softmax=not log_probs)
+        loss, grad = rnnt_loss_reference(*layout, fused_log_softmax=not log_probs, reduction="none")
         errors = [relative_error(result.outputs["loss"], loss)]
         errors += [max_error(result.outputs["grad"], grad)]
         return result, max(errors)
