@@ -9,11 +9,20 @@ import mindspore as ms
 import numpy as np
 from mindspore import Tensor, amp, nn
 
-from .. import JoinerRNNTLoss, PackedJoiner, RNNTLoss, conformance, packed_indices, rnnt_loss
+from .. import (
+    JoinerRNNTLoss,
+    PackedJoiner,
+    RNNTLoss,
+    TDTLoss,
+    conformance,
+    packed_indices,
+    rnnt_loss,
+)
 from ..conformance.batches import random_batch
 from ..conformance.modes import MindSpore
 from ..conformance.oracles import closed_form
 from ..conformance.tolerances import TOLERANCES
+from ..reference import tdt_loss_reference
 
 
 class Result(NamedTuple):
@@ -104,6 +113,25 @@ def chunked_joiner(device: str, quick: bool) -> Iterator[Result]:
     yield Result("chunked", "JoinerRNNTLoss, 3 samples", error <= limit, f"{error:.1e} in norm")
 
 
+def durations(device: str, quick: bool) -> Iterator[Result]:
+    """TDTLoss and the gradients of both heads against the float64 reference."""
+    batch, steps = random_batch([(40, 12), (5, 9), (1, 0)], V=20), (2, 0, 1, 4)
+    logits, *lengths = batch.layout(padded=False)
+    head = np.random.default_rng(5).standard_normal((len(logits), len(steps))).astype(np.float32)
+    expected = tdt_loss_reference(logits, head, *lengths, steps, reduction="sum", sigma=0.05)
+    inputs = [Tensor(x) for x in (logits, head, *lengths)]
+    loss_fn = TDTLoss(steps, reduction="sum", sigma=0.05)
+    step = ms.value_and_grad(loss_fn, (0, 1))
+    for mode, run in (("pynative", step), ("jit", ms.jit(step))):
+        loss, gradients = run(*inputs)
+        error = float(abs(loss.asnumpy() - expected[0]) / expected[0])
+        errors = [np.abs(a.asnumpy() - b).max() for a, b in zip(gradients, expected[1:])]
+        limit = TOLERANCES[device].of_gradient(expected[1], 52, "float32")
+        good = error <= 1e-5 and max(errors) <= limit
+        detail = f"loss {error:.1e} of it, gradients {errors[0]:.1e} and {errors[1]:.1e}"
+        yield Result("durations", f"TDTLoss, {mode}", good, detail)
+
+
 def offsets_beyond_int32(device: str, quick: bool, T=2000, U=53, V=20000) -> Iterator[Result]:
     """One sample of equal float16 logits, made on the device: the loss in closed form, and the
     gradient of the last cell, which every path goes through by its blank."""
@@ -123,7 +151,7 @@ def offsets_beyond_int32(device: str, quick: bool, T=2000, U=53, V=20000) -> Ite
     yield Result("limits", f"{T * (U + 1) * V} logits", good, detail)
 
 
-CHECKS = (statements, modes, mixed_precision, chunked_joiner, offsets_beyond_int32)
+CHECKS = (statements, modes, mixed_precision, chunked_joiner, durations, offsets_beyond_int32)
 
 
 def _relative(got, expected):

@@ -43,6 +43,8 @@ def test_the_cpu_passes_and_reports(tmp_path):
         "| modes | graph_dynamic, two_op | passed |",
         "| modes | double backward | passed | refused |",
         "| chunked | JoinerRNNTLoss, 3 samples | passed |",
+        "| durations | TDTLoss, pynative | passed |",
+        "| durations | TDTLoss, jit | passed |",
         "| AMP | O2 with loss scale 1024 | passed |",
         "| (4, 200, 50, 50) float32, fused | 8.2 |",
     ):

@@ -88,6 +88,12 @@ def test_the_kernel_as_it_is_has_no_fault(library: Path, nan: int) -> None:
     assert error < TOLERANCE / 10
 
 
+def test_ends_of_the_lattice_that_disagree_give_nan(library: Path) -> None:
+    """A bug in beta only: it counts paths that do not exist."""
+    result, _ = run(library, 1 + list(MUTANTS).index("a_label_arc_ends_the_path"))
+    assert all(np.isnan(result.outputs[name]).all() for name in OUTPUTS)
+
+
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_planted_bug_is_caught(library: Path, name: str) -> None:
     mutant = MUTANTS[name]
