@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """rnnt_align: the most probable path, as time stamps and confidence of the labels."""
 
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple
 
-from mindspore import Tensor, nn, ops
+from mindspore import Tensor
 
+from .evaluation import EvaluationPhases, evaluate
 from .kernels import get_ops
-from .kernels.gradients import refuse_gradient
-from .kernels.recorder import in_given_precision
-from .launch import checked_batch, is_compiled, params_tensor
-from .row_labels import row_labels
 
 
 class RnntAlignment(NamedTuple):
@@ -72,56 +69,15 @@ def rnnt_align(
         >>> print(alignment.frames, np.round(alignment.log_probs.asnumpy(), 4))
         [[1 2]] [[-0.0707 -0.0707]]
     """
-    compiled = is_compiled(ops.clamp)
-    options = (blank, -1.0, fused_log_softmax, 0.0, False)
-    batch = checked_batch(
-        "rnnt_align", logits, targets, logit_lengths, target_lengths, options, validate, compiled
-    )
-    if compiled:
-        return _align(*batch, options)  # type: ignore[return-value]
-    return RnntAlignment(*in_given_precision(_align, *batch, options))
+    inputs = (logits, targets, logit_lengths, target_lengths)
+    return evaluate(_PHASES, RnntAlignment, inputs, blank, fused_log_softmax, validate)
 
 
-def _align(
-    logits: Tensor, targets: Tensor, logit_lengths: Tensor, target_lengths: Tensor, options: tuple
-) -> tuple[Tensor, Tensor, Tensor]:
-    labels, _, fits = row_labels(logits, targets, logit_lengths, target_lengths)
-    frames, log_probs, path = _PHASES(
-        logits, labels, logit_lengths, target_lengths, targets, params_tensor(options, False)
-    )
-    # A label that is no class has no arc, so its sample came out as impossible: -inf, 0 behind the
-    # length. It is NaN in truth.
-    log_probs = ops.where(ops.expand_dims(fits, 1), log_probs, log_probs - log_probs)
-    return frames, log_probs, ops.where(fits, path, path - path)
+class _Phases(EvaluationPhases):
+    def results(self, stats: Tensor, batch: tuple, params: Tensor) -> tuple[Tensor, ...]:
+        targets, logit_lengths, target_lengths, least_loss = batch
+        lengths = logit_lengths, target_lengths
+        return get_ops().align(stats, *lengths, targets, least_loss, params)
 
 
-class _Phases(nn.Cell):
-    """row_stats and the best path, without a gradient."""
-
-    def construct(
-        self,
-        logits: Tensor,
-        row_labels: Tensor,
-        logit_lengths: Tensor,
-        target_lengths: Tensor,
-        targets: Tensor,
-        params: Tensor,
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        stats = get_ops().row_stats(logits, row_labels, params)
-        return get_ops().align(stats, logit_lengths, target_lengths, targets, params)
-
-    def bprop(
-        self,
-        logits: Tensor,
-        row_labels: Tensor,
-        logit_lengths: Tensor,
-        target_lengths: Tensor,
-        targets: Tensor,
-        params: Tensor,
-        out: Any,
-        dout: Any,
-    ) -> NoReturn:
-        refuse_gradient("rnnt_align")
-
-
-_PHASES = _Phases()
+_PHASES = _Phases("rnnt_align")

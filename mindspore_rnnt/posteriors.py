@@ -1,16 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """rnnt_posteriors: how probable each arc of the lattice is, given the targets."""
 
-import math
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple
 
-from mindspore import Tensor, nn, ops
+from mindspore import Tensor
 
+from .evaluation import EvaluationPhases, evaluate
 from .kernels import get_ops
-from .kernels.gradients import refuse_gradient
-from .kernels.recorder import in_given_precision
-from .launch import at_least_zero, checked_batch, is_compiled, params_tensor
-from .row_labels import row_labels
+from .launch import at_least
 
 
 class RnntPosteriors(NamedTuple):
@@ -72,54 +69,15 @@ def rnnt_posteriors(
         >>> print(np.round(label.asnumpy()[0, :, 0], 4))
         [0.3333 0.3333 0.3333]
     """
-    compiled = is_compiled(ops.clamp)
-    options = (blank, -1.0, fused_log_softmax, 0.0, False)
     inputs = (logits, targets, logit_lengths, target_lengths)
-    batch = checked_batch("rnnt_posteriors", *inputs, options, validate, compiled)
-    if compiled:
-        return _posteriors(*batch, options)  # type: ignore[return-value]
-    return RnntPosteriors(*in_given_precision(_posteriors, *batch, options))
+    return evaluate(_PHASES, RnntPosteriors, inputs, blank, fused_log_softmax, validate)
 
 
-def _posteriors(
-    logits: Tensor, targets: Tensor, logit_lengths: Tensor, target_lengths: Tensor, options: tuple
-) -> tuple[Tensor, Tensor, Tensor]:
-    of_rows, labels, fits = row_labels(logits, targets, logit_lengths, target_lengths)
-    loss, of_blank, of_label = _PHASES(
-        logits, of_rows, logit_lengths, target_lengths, params_tensor(options, False)
-    )
-    blank, fused_log_softmax = options[0], options[2]
-    if fused_log_softmax:
-        loss = at_least_zero(loss, labels, blank if blank >= 0 else blank + logits.shape[-1])
-    return ops.where(fits, loss, math.nan), of_blank, of_label
-
-
-class _Phases(nn.Cell):
-    """row_stats and lattice, without a gradient."""
-
-    def construct(
-        self,
-        logits: Tensor,
-        row_labels: Tensor,
-        logit_lengths: Tensor,
-        target_lengths: Tensor,
-        params: Tensor,
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        stats = get_ops().row_stats(logits, row_labels, params)
+class _Phases(EvaluationPhases):
+    def results(self, stats: Tensor, batch: tuple, params: Tensor) -> tuple[Tensor, ...]:
+        _, logit_lengths, target_lengths, least_loss = batch
         loss, coefficients = get_ops().lattice(stats, logit_lengths, target_lengths, params)
-        return loss, coefficients[..., 1], coefficients[..., 2]
-
-    def bprop(
-        self,
-        logits: Tensor,
-        row_labels: Tensor,
-        logit_lengths: Tensor,
-        target_lengths: Tensor,
-        params: Tensor,
-        out: Any,
-        dout: Any,
-    ) -> NoReturn:
-        refuse_gradient("rnnt_posteriors")
+        return at_least(loss, least_loss), coefficients[..., 1], coefficients[..., 2]
 
 
-_PHASES = _Phases()
+_PHASES = _Phases("rnnt_posteriors")

@@ -226,7 +226,8 @@ def test_on_the_host_for_a_device_without_the_kernel():
     stats[1, :, 1, 3] = -np.inf
     stats[2, 0, 0, 1] = np.nan
     ints = ([4, 3, 2], [2, 2, 1], np.zeros((3, 2)))
-    inputs = [Tensor(stats), *(Tensor(np.array(x, np.int32)) for x in ints), Tensor(pack_params())]
+    ints = [Tensor(np.array(x, np.int32)) for x in ints]
+    inputs = [Tensor(stats), *ints, Tensor(np.zeros(3, np.float32)), Tensor(pack_params())]
     for a, b in zip(align_on_host(*inputs), get_ops().align(*inputs)):
         assert a.dtype == b.dtype and np.array_equal(a.asnumpy(), b.asnumpy(), equal_nan=True)
     with pytest.raises(RuntimeError, match=r"best path is found on the host.*PyNative mode"):

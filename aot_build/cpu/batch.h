@@ -36,8 +36,9 @@ class Batch {
   Batch(const BatchShape& shape, const int32_t* logit_lengths, const int32_t* target_lengths);
   // For the row phases. A sample with a label outside [0, V) becomes invalid.
   void SetLabels(const int32_t* targets, int32_t blank);
-  // Makes all samples invalid.
+  // Makes all samples, or one of them, invalid.
   void Invalidate();
+  void Invalidate(int64_t b) { samples_[b].valid = false; }
 
   int64_t size() const { return static_cast<int64_t>(samples_.size()); }
   int64_t rows() const { return shape_.rows; }

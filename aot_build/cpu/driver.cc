@@ -3,6 +3,7 @@
 #include "driver.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 
 #include "threads.h"
@@ -87,7 +88,10 @@ void TdtRows(const StatsBatch& input, TdtInput durations, const Options& options
 
 void AlignRows(StatsBatch input, Alignment alignment) {
   input.shape.max_u = alignment.max_u;
-  const Batch batch(input.shape, input.logit_lengths, input.target_lengths);
+  Batch batch(input.shape, input.logit_lengths, input.target_lengths);
+  for (int64_t b = 0; b < batch.size(); ++b) {
+    if (std::isnan(alignment.least_loss[b])) batch.Invalidate(b);
+  }
   Align(batch, {input.stats, kStatsFloats}, input.target_lengths, alignment);
 }
 

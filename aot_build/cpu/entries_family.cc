@@ -23,14 +23,15 @@ RNNT_ENTRY(RnntTdtLattice, 6, 3, 5) {
   rnnt::TdtRows(batch, input, options, loss, posteriors);
 }
 
-RNNT_ENTRY(RnntAlign, 5, 3, 4) {
+RNNT_ENTRY(RnntAlign, 6, 3, 5) {
   const rnnt::StatsBatch batch = rnnt::StatsBatchOf(tensors, 1);
   const Tensor targets = tensors.At(3, "targets").MustHaveShape({batch.shape.B, -1});
   const int64_t B = batch.shape.B, max_u = targets.shape[1];
-  rnnt::OptionsOf(tensors.At(4, "params"), 0);
+  rnnt::OptionsOf(tensors.At(5, "params"), 0);
   const rnnt::Alignment alignment = {
-      max_u, tensors.At(5, "frames").MustHaveShape({B, max_u}).As<int32_t>(),
-      tensors.At(6, "log_probs").MustHaveShape({B, max_u}).As<float>(),
-      tensors.At(7, "path_log_prob").MustHaveShape({B}).As<float>()};
+      max_u, tensors.At(4, "least_loss").MustHaveShape({B}).As<float>(),
+      tensors.At(6, "frames").MustHaveShape({B, max_u}).As<int32_t>(),
+      tensors.At(7, "log_probs").MustHaveShape({B, max_u}).As<float>(),
+      tensors.At(8, "path_log_prob").MustHaveShape({B}).As<float>()};
   rnnt::AlignRows(batch, alignment);
 }

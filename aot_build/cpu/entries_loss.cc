@@ -2,28 +2,9 @@
 // Entries of the whole loss: in one launch, or forward and backward apart.
 #include "entry.h"
 
-namespace {
-
 using rnnt::Problem;
+using rnnt::ProblemOf;
 using rnnt::Tensor;
-using rnnt::Tensors;
-
-// The inputs that RnntFused, RnntForward and RnntBackward have in common.
-Problem ProblemOf(const Tensors& tensors) {
-  const Tensor logits = tensors.At(0, "logits"), targets = tensors.At(1, "targets");
-  const Tensor logit_lengths = tensors.At(2, "logit_lengths").MustHaveShape({-1});
-  const int64_t B = logit_lengths.shape[0];
-  const Tensor target_lengths = tensors.At(3, "target_lengths").MustHaveShape({B});
-  const rnnt::BatchShape shape = rnnt::ShapeOf(logits, B, targets.MustHaveShape({B, -1}).shape[1]);
-  return {{logits.data, logits.row_dtype()},
-          shape,
-          targets.As<int32_t>(),
-          logit_lengths.As<int32_t>(),
-          target_lengths.As<int32_t>(),
-          rnnt::OptionsOf(tensors.At(4, "params"), shape.V)};
-}
-
-}  // namespace
 
 RNNT_ENTRY(RnntFused, 5, 2, 4) {
   const Problem problem = ProblemOf(tensors);

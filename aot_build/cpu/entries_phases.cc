@@ -19,6 +19,15 @@ rnnt::Rows RowsOf(const Tensor& logits, const Tensor& labels) {
 
 }  // namespace
 
+RNNT_ENTRY(RnntRowLabels, 5, 3, 4) {
+  const rnnt::Problem problem = rnnt::ProblemOf(tensors);
+  const rnnt::Shape cells = tensors.At(0, "logits").Leading();
+  rnnt::RowLabels(problem,
+                  {tensors.At(5, "row_labels").MustHaveShape(cells).As<int32_t>(),
+                   tensors.At(6, "row_samples").MustHaveShape(cells).As<int32_t>(),
+                   tensors.At(7, "least_loss").MustHaveShape({problem.shape.B}).As<float>()});
+}
+
 RNNT_ENTRY(RnntRowStats, 3, 1, 2) {
   const Tensor logits = tensors.At(0, "logits");
   rnnt::Rows rows = RowsOf(logits, tensors.At(1, "row_labels"));

@@ -77,6 +77,20 @@ BatchShape ShapeOf(const Tensor& rows, int64_t B, int64_t max_u) {
   return {B, B * shape[1] * shape[2], shape[3], shape[1], shape[2], max_u};
 }
 
+Problem ProblemOf(const Tensors& tensors) {
+  const Tensor logits = tensors.At(0, "logits"), targets = tensors.At(1, "targets");
+  const Tensor logit_lengths = tensors.At(2, "logit_lengths").MustHaveShape({-1});
+  const int64_t B = logit_lengths.shape[0];
+  const Tensor target_lengths = tensors.At(3, "target_lengths").MustHaveShape({B});
+  const BatchShape shape = ShapeOf(logits, B, targets.MustHaveShape({B, -1}).shape[1]);
+  return {{logits.data, logits.row_dtype()},
+          shape,
+          targets.As<int32_t>(),
+          logit_lengths.As<int32_t>(),
+          target_lengths.As<int32_t>(),
+          OptionsOf(tensors.At(4, "params"), shape.V)};
+}
+
 StatsBatch StatsBatchOf(const Tensors& tensors, int lengths) {
   const Tensor stats = tensors.At(0, "stats");
   const Tensor logit_lengths = tensors.At(lengths, "logit_lengths").MustHaveShape({-1});

@@ -42,6 +42,9 @@ Options RowOptionsOf(const Tensor& params, int64_t V);
 // The rows of packed (N, V) or padded (B, max_t, max_u1, V) tensors.
 BatchShape ShapeOf(const Tensor& rows, int64_t B, int64_t max_u);
 
+// Tensors 0 to 4, the inputs that all operators on a batch of logits begin with.
+Problem ProblemOf(const Tensors& tensors);
+
 // Tensor 0 of an operator on stats, packed or padded, and its logit_lengths and target_lengths, of
 // which the first is tensor `lengths`. Any number of labels is accepted.
 StatsBatch StatsBatchOf(const Tensors& tensors, int lengths);

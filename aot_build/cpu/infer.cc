@@ -32,6 +32,12 @@ class Inputs {
     if (KnownRank(i) && !shape.empty()) shape.back() = last;
     return shape;
   }
+  // The shape of input i without its last axis; unknown if its rank is.
+  Shape WithoutLastAxis(int i) const {
+    Shape shape = (*this)[i];
+    if (KnownRank(i) && !shape.empty()) shape.pop_back();
+    return shape;
+  }
   // Rows of logits, packed or padded: the product of all axes but the last.
   int64_t Rows(int i) const {
     if (!KnownRank(i)) return -1;
@@ -69,6 +75,12 @@ Shapes AlignShapes(const Inputs& in) { return {in[3], in[3], {in.Axis(1, 0)}}; }
 Types AlignTypes(const Types&) { return {kInt32, kFloat32, kFloat32}; }
 Types TwoFloats(const Types&) { return {kFloat32, kFloat32}; }
 
+// The shapes of row_labels, row_samples and least_loss.
+Shapes RowLabelsShapes(const Inputs& in) {
+  return {in.WithoutLastAxis(0), in.WithoutLastAxis(0), {in.Axis(2, 0)}};
+}
+Types RowLabelsTypes(const Types&) { return {kInt32, kInt32, kFloat32}; }
+
 Shape LikeFirst(const Inputs& in) { return in[0]; }
 TypeId TypeOfFirst(const Types& in) { return in[0]; }
 
@@ -98,6 +110,7 @@ RNNT_INFER_MANY(RnntFused, FusedShapes, FusedTypes)
 RNNT_INFER_ONE(RnntScaleGrad, LikeFirst, TypeOfFirst)
 RNNT_INFER_MANY(RnntForward, ForwardShapes, TwoFloats)
 RNNT_INFER_ONE(RnntBackward, LikeFirst, TypeOfFirst)
+RNNT_INFER_MANY(RnntRowLabels, RowLabelsShapes, RowLabelsTypes)
 RNNT_INFER_ONE(RnntRowStats, StatsShape, Float)
 RNNT_INFER_MANY(RnntLattice, LatticeShapes, TwoFloats)
 RNNT_INFER_ONE(RnntRowGrad, LikeFirst, TypeOfFirst)

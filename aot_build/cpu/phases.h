@@ -37,6 +37,7 @@ void LatticeOfTdt(const Batch& batch, const TdtInput& input, const Options& opti
 // sample's labels.
 struct Alignment {
   int64_t max_u;
+  const float* least_loss;  // (B,): NaN for a sample that is to be refused, see RowLabelsOut
   int32_t* frames;       // (B, max_u): the frame that emits label u; -1 if the sample has no path
   float* log_probs;      // (B, max_u): of label u there; path_log_prob if the sample has no path
   float* path_log_prob;  // (B,); -inf if every path is impossible, NaN as for the loss

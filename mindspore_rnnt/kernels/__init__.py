@@ -13,12 +13,14 @@ import mindspore as ms
 from mindspore.ops import Primitive
 
 from ..ascend.package import expose
+from ..row_labels import row_labels
 from . import gradients
 from .host import align_on_host
 from .signatures import SIGNATURES
 
 _DEVICES = {"CPU": ".cpu", "Ascend": ".ascend"}
-_ON_HOST = {"RnntAlign": align_on_host}  # for a device without that operator
+# For a device without that operator.
+_INSTEAD = {"RnntAlign": align_on_host, "RnntRowLabels": row_labels}
 
 
 class Ops(NamedTuple):
@@ -28,6 +30,7 @@ class Ops(NamedTuple):
     scale_grad: Primitive
     forward: Primitive
     backward: Primitive
+    row_labels: Primitive
     row_stats: Primitive
     lattice: Primitive
     row_grad: Primitive
@@ -79,7 +82,7 @@ def _create_ops(device_target: str) -> Ops:
     def create(name: str, bprop: Callable) -> Callable:
         signature = SIGNATURES[name]
         if device_target not in signature.devices:
-            return _ON_HOST[name]
+            return _INSTEAD[name]
         return device.create_op(signature, bprop)
 
     scale_grad = create("RnntScaleGrad", gradients.scale_grad_bprop)
@@ -89,6 +92,7 @@ def _create_ops(device_target: str) -> Ops:
         scale_grad=scale_grad,
         forward=create("RnntForward", gradients.forward_bprop(backward)),
         backward=backward,
+        row_labels=create("RnntRowLabels", gradients.row_labels_bprop),
         row_stats=create("RnntRowStats", gradients.row_stats_bprop),
         lattice=create("RnntLattice", gradients.lattice_bprop),
         row_grad=create("RnntRowGrad", gradients.row_grad_bprop),

@@ -94,6 +94,18 @@ def backward_bprop(
     refuse_double_backward("rnnt_loss")
 
 
+def row_labels_bprop(
+    logits: Tensor,
+    targets: Tensor,
+    logit_lengths: Tensor,
+    target_lengths: Tensor,
+    params: Tensor,
+    out: Any,
+    dout: Any,
+) -> NoReturn:
+    refuse_gradient("RnntRowLabels")
+
+
 def row_stats_bprop(
     logits: Tensor, row_labels: Tensor, params: Tensor, out: Any, dout: Any
 ) -> NoReturn:
@@ -142,6 +154,7 @@ def align_bprop(
     logit_lengths: Tensor,
     target_lengths: Tensor,
     targets: Tensor,
+    least_loss: Tensor,
     params: Tensor,
     out: Any,
     dout: Any,

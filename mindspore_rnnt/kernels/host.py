@@ -12,7 +12,12 @@ from ..native import run_op
 
 
 def align_on_host(
-    stats: Tensor, logit_lengths: Tensor, target_lengths: Tensor, targets: Tensor, params: Tensor
+    stats: Tensor,
+    logit_lengths: Tensor,
+    target_lengths: Tensor,
+    targets: Tensor,
+    least_loss: Tensor,
+    params: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """frames, log_probs, path_log_prob of RnntAlign; in PyNative mode."""
     _refuse_graph(ops.clamp)
@@ -22,7 +27,7 @@ def align_on_host(
         np.empty((B, max_u), np.float32),
         np.empty(B, np.float32),
     ]
-    inputs = (stats, logit_lengths, target_lengths, targets, params)
+    inputs = (stats, logit_lengths, target_lengths, targets, least_loss, params)
     run_op("RnntAlign", [x.asnumpy() for x in inputs], outputs)
     return tuple(Tensor(x) for x in outputs)
 

@@ -34,6 +34,7 @@ STATE = Operand("state", FLOAT32)  # (cells, 5), opaque
 DLOSS = Operand("dloss", FLOAT32)  # (B,)
 GRAD = Operand("grad", ROWS)  # as logits, of the unit-upstream loss
 DLOGITS = Operand("dlogits", ROWS)  # as logits
+LEAST_LOSS = Operand("least_loss", FLOAT32)  # (B,), see aot_build/cpu/driver.h
 # Of rows with any leading shape `..`, among them (N,) and (B, max_T, max_U1):
 ROW_LABELS = Operand("row_labels", INT32)  # (..), -1: no label arc, -2: no cell, not read
 STATS = Operand("stats", FLOAT32)  # (.., 4): row_max, row_sum, blank_gap, label_gap; no cell: 0
@@ -48,6 +49,17 @@ _ALL = (
     Signature("RnntScaleGrad", (GRAD, LOGIT_LENGTHS, TARGET_LENGTHS, DLOSS), (DLOGITS,)),
     Signature("RnntForward", BATCH, (LOSS, STATE)),
     Signature("RnntBackward", (*BATCH, STATE, DLOSS), (DLOGITS,)),
+    # What operators on rows need of a batch, of whose logits only the shape counts.
+    Signature(
+        "RnntRowLabels",
+        BATCH,
+        (
+            ROW_LABELS,
+            Operand("row_samples", INT32),  # (..), 0 without a cell
+            LEAST_LOSS,
+        ),
+        devices=("CPU",),
+    ),
     # The three phases, for logits that exist only a chunk of rows at a time and for other losses.
     # Cells without an arc (stats of 0) may stand anywhere; the lattice writes 0 in padding.
     Signature("RnntRowStats", (LOGITS, ROW_LABELS, PARAMS), (STATS,)),
@@ -73,7 +85,7 @@ _ALL = (
     # The most probable path.
     Signature(
         "RnntAlign",
-        (*STATS_BATCH, TARGETS, PARAMS),  # of the targets only the shape counts
+        (*STATS_BATCH, TARGETS, LEAST_LOSS, PARAMS),  # of the targets only the shape counts
         (
             Operand("frames", INT32),  # (B, max_U), -1 behind the labels
             Operand("log_probs", FLOAT32),  # (B, max_U), 0 behind the labels

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """tdt_loss: the loss of a transducer that predicts a token and how many frames it takes."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,8 +9,7 @@ from mindspore import Tensor, ops
 
 from ..checks import refuse
 from ..kernels.recorder import in_given_precision
-from ..launch import at_least_zero, checked_batch, is_compiled, reduce_losses
-from ..row_labels import packed_rows, row_labels
+from ..launch import checked_batch, is_compiled, reduce_losses
 from .checks import check_duration_logits, check_tdt_options
 from .phases import tdt_phases
 
@@ -136,27 +134,9 @@ def _reduced(
     sigma: float,
     reduction: str,
 ) -> Tensor:
-    of_rows, labels, fits = row_labels(logits, targets, logit_lengths, target_lengths)
-    losses = tdt_phases(caller, durations, options, sigma)(
-        logits,
-        duration_logits,
-        of_rows,
-        _row_samples(logits, logit_lengths, target_lengths),
-        logit_lengths,
-        target_lengths,
-    )[0]
-    blank = options[0]
-    losses = at_least_zero(losses, labels, blank if blank >= 0 else blank + logits.shape[-1])
-    losses = ops.select(fits, losses, ops.full_like(losses, math.nan))
+    batch = (logits, duration_logits, targets, logit_lengths, target_lengths)
+    losses = tdt_phases(caller, durations, options, sigma)(*batch)[0]
     return reduce_losses(losses, reduction)
-
-
-def _row_samples(logits: Tensor, logit_lengths: Tensor, target_lengths: Tensor) -> Tensor:
-    """The sample of each cell, (N,) or (B, max_T, max_U1) int32."""
-    if len(logits.shape) == 2:
-        return packed_rows(logits.shape[0], logit_lengths, target_lengths)[0]
-    samples = ops.range(0, logits.shape[0], 1).astype(ms.int32).reshape((-1, 1, 1))
-    return ops.broadcast_to(samples, logits.shape[:3])
 
 
 @ms.constexpr(check=False)

@@ -22,8 +22,8 @@ from mindspore import Tensor, nn, ops
 from ..kernels import get_ops
 from ..kernels.gradients import refuse_double_backward
 from ..kernels.recorder import refuse_recorded_bprop
-from ..launch import params_tensor
-from ..row_labels import NO_LABEL_ARC
+from ..launch import at_least, params_tensor
+from ..row_labels import NO_CELL, NO_LABEL_ARC
 
 _PLAIN = (-1, -1.0, True, 0.0, False)  # options of a head without arcs
 
@@ -46,12 +46,13 @@ class DurationHead(nn.Cell):
         self.ones_like = ops.OnesLike()
 
     def construct(self, logits: Tensor, row_labels: Tensor) -> tuple[Tensor, Tensor]:
-        """-> log-probs (.., D) and stats (.., 4) of float32 logits. Both are of no use where no
-        cell is. (MindSpore's own log_softmax is off by 5e-6 on CPU.)"""
+        """-> log-probs (.., D), 0 where no cell is, and stats (.., 4), of no use there, of float32
+        logits. (MindSpore's own log_softmax is off by 5e-6 on CPU.)"""
         cells = ops.minimum(row_labels, NO_LABEL_ARC)
         stats = get_ops().row_stats(logits, cells, params_tensor(_PLAIN, False))
         log_sum = ops.log(stats[..., 1:2].astype(ms.float64)).astype(ms.float32)
-        return logits - stats[..., 0:1] - log_sum, stats
+        log_probs = logits - stats[..., 0:1] - log_sum
+        return ops.masked_fill(log_probs, ops.expand_dims(row_labels, -1) == NO_CELL, 0.0), stats
 
     def gradient(
         self,
@@ -79,8 +80,8 @@ class DurationHead(nn.Cell):
 class TdtPhases(nn.Cell):
     """-> loss (B,); then what `bprop` needs, which has no gradient.
 
-    Inputs: both heads' logits, (N, V) and (N, D) or with (B, max_T, max_U1) in place of N;
-    row_labels, and row_samples, the sample of each cell, of the same leading shape; lengths (B,).
+    Inputs: both heads' logits, (N, V) and (N, D) or with (B, max_T, max_U1) in place of N; the rest
+    of the batch as in `rnnt_loss`.
     """
 
     def __init__(self, caller: str, durations: tuple, options: tuple, sigma: float) -> None:
@@ -96,12 +97,15 @@ class TdtPhases(nn.Cell):
         self,
         logits: Tensor,
         duration_logits: Tensor,
-        row_labels: Tensor,
-        row_samples: Tensor,
+        targets: Tensor,
         logit_lengths: Tensor,
         target_lengths: Tensor,
     ) -> tuple[Tensor, ...]:
-        stats = get_ops().row_stats(logits, row_labels, params_tensor(self.options, False))
+        params = params_tensor(self.options, False)
+        row_labels, row_samples, least_loss = get_ops().row_labels(
+            logits, targets, logit_lengths, target_lengths, params
+        )
+        stats = get_ops().row_stats(logits, row_labels, params)
         head = duration_logits.astype(ms.float32)
         log_probs, head_stats = self.head(head, row_labels)
         loss, coefficients, posteriors = get_ops().tdt_lattice(
@@ -112,24 +116,24 @@ class TdtPhases(nn.Cell):
             self.durations,
             params_tensor(self.options, False, 0.0, False, self.sigma),
         )
-        return loss, stats, head_stats, coefficients, posteriors
+        of_rows = row_labels, row_samples, stats, head_stats, coefficients, posteriors
+        return at_least(loss, least_loss), *of_rows
 
     def bprop(
         self,
         logits: Tensor,
         duration_logits: Tensor,
-        row_labels: Tensor,
-        row_samples: Tensor,
+        targets: Tensor,
         logit_lengths: Tensor,
         target_lengths: Tensor,
         out: Any,
         dout: Any,
     ) -> tuple[Tensor, ...]:
         refuse_recorded_bprop(ops.gather, self.caller)
-        row_dloss = ops.gather(dout[0], row_samples, 0)
-        of_rows = out[1], out[2], out[3], out[4], row_dloss
-        dlogits, dhead = self.gradients(logits, duration_logits, row_labels, *of_rows)
-        return dlogits, dhead, row_labels, row_samples, logit_lengths, target_lengths
+        row_dloss = ops.gather(dout[0], out[2], 0)
+        of_rows = out[1], out[3], out[4], out[5], out[6], row_dloss
+        dlogits, dhead = self.gradients(logits, duration_logits, *of_rows)
+        return dlogits, dhead, targets, logit_lengths, target_lengths
 
 
 class _TdtGradients(nn.Cell):

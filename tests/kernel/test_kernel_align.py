@@ -14,10 +14,11 @@ from mindspore_rnnt.reference import rnnt_align_reference
 LENGTHS = [(5, 3), (1, 0), (7, 2), (2, 6)]
 
 
-def align(stats, logit_lengths, target_lengths, targets):
+def align(stats, logit_lengths, target_lengths, targets, least_loss=None):
     frames = np.full(targets.shape, 77, np.int32)
     log_probs, path_log_prob = poisoned(targets.shape), poisoned(len(targets))
-    inputs = [stats, logit_lengths, target_lengths, targets, pack_params()]
+    least_loss = np.zeros(len(targets), np.float32) if least_loss is None else least_loss
+    inputs = [stats, logit_lengths, target_lengths, targets, least_loss, pack_params()]
     run_op("RnntAlign", inputs, [frames, log_probs, path_log_prob])
     return frames, log_probs, path_log_prob
 
@@ -120,6 +121,18 @@ def test_wrong_lengths(level, T, U):
     assert np.isnan(got[2][2]) and (got[0][2] == -1).all()
     for one, right in zip(got, expected):
         assert np.array_equal(one[:2], right[:2])
+
+
+def test_a_refused_sample_touches_no_other(level):
+    """Its least loss is NaN: a label is no class."""
+    batch = random_batch(LENGTHS, V=19)
+    inputs = stats_of(batch, False), batch.logit_lengths, batch.target_lengths, batch.targets(1)
+    expected = align(*inputs)
+    frames, log_probs, path_log_prob = align(*inputs, np.float32([0, 0, np.nan, -1e30]))
+    assert (frames[2] == -1).all() and np.isnan(path_log_prob[2])
+    assert np.isnan(log_probs[2, :2]).all() and (log_probs[2, 2:] == 0).all()
+    for got, right in zip((frames, log_probs, path_log_prob), expected):
+        assert np.array_equal(got[[0, 1, 3]], right[[0, 1, 3]])
 
 
 def test_no_labels_at_all(level):

@@ -64,8 +64,26 @@ void CheckLoss(const Problem& p) {
   }
 }
 
+void CheckRowLabels(const Problem& p) {
+  const RowLabels got = RunRowLabels(p);
+  const Ints labels = p.RowLabels();
+  Require(got.labels == labels, "labels of rows");
+  for (int64_t b = 0; b < p.B; ++b) {
+    bool blank_in_labels = false;
+    for (int64_t t = 0; t < p.logit_lengths[b]; ++t) {
+      for (int64_t u = 0; u <= p.target_lengths[b]; ++u) {
+        const int64_t row = p.Row(b, t, u);
+        Require(got.samples[row] == b, "samples of rows");
+        blank_in_labels = blank_in_labels || labels[row] == p.blank;
+      }
+    }
+    Require((got.least_loss[b] == 0.0f) != blank_in_labels, "the least loss");
+  }
+}
+
 void CheckAlign(const Problem& p) {
-  const Alignment got = RunAlign(p, RunRowStats(p, p.RowLabels()));
+  const RowLabels rows = RunRowLabels(p);
+  const Alignment got = RunAlign(p, RunRowStats(p, rows.labels), rows.least_loss);
   for (int64_t b = 0; b < p.B; ++b) {
     const Lattice lattice = p.LatticeOf(b);
     const double best = PlainBest(lattice);
@@ -124,6 +142,11 @@ void CheckIllegal(const Problem& p, Random& random) {
   const Floats dloss(p.B, random.Of<float>({0.0f, 1.0f, -2.0f, INFINITY, NAN}));
   RunFused(p, dloss);
   RunTwoOp(p, dloss);
+  const RowLabels rows = RunRowLabels(p);
+  for (int64_t i = 0; i < p.rows(); ++i) {
+    const int32_t label = rows.labels[i], b = rows.samples[i];
+    Require(-2 <= label && label < p.V && 0 <= b && b < p.B, "a label or sample out of range");
+  }
   Ints labels(p.rows());
   for (int32_t& label : labels) label = random.Odd();
   Floats stats = RunRowStats(p, labels);
@@ -131,7 +154,7 @@ void CheckIllegal(const Problem& p, Random& random) {
     if (random.Below(10) == 0) x = random.Of<float>({NAN, INFINITY, -INFINITY, 0.0f, -1.0f, 1e30f});
   }
   RunPhases(p, labels, stats);
-  RunAlign(p, stats);
+  RunAlign(p, stats, random.Coin() ? rows.least_loss : Floats(p.B, 0.0f));
   const Ints durations = RandomDurations(random, random.Coin());
   Floats log_probs(p.rows() * static_cast<int64_t>(durations.size()));
   for (float& x : log_probs) x = random.Of<float>({-1.0f, 0.0f, -INFINITY, INFINITY, NAN, 3.0f});

@@ -9,6 +9,7 @@ namespace fuzz {
 
 // Of legal problems. All forms of the loss against the oracle, and bit for bit against each other.
 void CheckLoss(const Problem& p);
+void CheckRowLabels(const Problem& p);
 void CheckAlign(const Problem& p);
 void CheckTdt(const Problem& p, Random& random);
 // One axis of one tensor is off by one: refused, and no memory beside it is touched.

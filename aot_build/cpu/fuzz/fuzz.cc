@@ -26,7 +26,7 @@ void RunOne(uint32_t seed, const std::vector<std::string>& levels,
   MindsporeRnntSetThreads(static_cast<int>(1 + random.Below(4)));
   const bool legal = random.Coin();
   const Problem p = legal ? LegalProblem(random) : IllegalProblem(random);
-  const int64_t kind = random.Below(4);
+  const int64_t kind = random.Below(5);
   if (!legal) {
     CheckIllegal(p, random);
   } else if (kind == 0) {
@@ -35,10 +35,13 @@ void RunOne(uint32_t seed, const std::vector<std::string>& levels,
     CheckTdt(p, random);
   } else if (kind == 2) {
     CheckShapes(p, random);
+  } else if (kind == 3) {
+    CheckRowLabels(p);
   } else {
     CheckLoss(p);
   }
-  static const char* const kKinds[] = {"alignments", "TDT lattices", "wrong shapes", "losses"};
+  static const char* const kKinds[] = {"alignments", "TDT lattices", "wrong shapes", "row labels",
+                                       "losses"};
   ++counts[level + ", " + (legal ? kKinds[kind] : "illegal values")];
 }
 

@@ -58,10 +58,17 @@ Result RunPhases(const Problem& p, const Ints& row_labels, const Floats& stats) 
   return {lattice.FloatsOf(0), grad.FloatsOf(0)};
 }
 
-Alignment RunAlign(const Problem& p, const Floats& stats) {
+RowLabels RunRowLabels(const Problem& p) {
+  Call labels("RnntRowLabels", RnntRowLabels, p.at_end);
+  AddBatch(labels, p).Out(p.cells, "int32").Out(p.cells, "int32").Out({p.B});
+  Require(labels.Run(), "RnntRowLabels refuses its shapes");
+  return {labels.IntsOf(0), labels.IntsOf(1), labels.FloatsOf(2)};
+}
+
+Alignment RunAlign(const Problem& p, const Floats& stats, const Floats& least_loss) {
   Call align("RnntAlign", RnntAlign, p.at_end);
   align.In(stats, p.Of(4)).In(p.logit_lengths, {p.B}).In(p.target_lengths, {p.B});
-  align.In(p.targets, {p.B, p.max_u}).In(p.params, {8});
+  align.In(p.targets, {p.B, p.max_u}).In(least_loss, {p.B}).In(p.params, {8});
   align.Out({p.B, p.max_u}, "int32").Out({p.B, p.max_u}).Out({p.B});
   Require(align.Run(), "RnntAlign refuses its shapes");
   return {align.IntsOf(0), align.FloatsOf(1), align.FloatsOf(2)};

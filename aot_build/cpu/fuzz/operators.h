@@ -15,6 +15,11 @@ struct Result {
 Result RunFused(const Problem& p, const Floats& dloss);
 Result RunTwoOp(const Problem& p, const Floats& dloss);
 
+struct RowLabels {
+  Ints labels, samples;
+  Floats least_loss;
+};
+RowLabels RunRowLabels(const Problem& p);
 Floats RunRowStats(const Problem& p, const Ints& row_labels);
 // RnntLattice, and RnntRowGrad with an upstream gradient of 1.
 Result RunPhases(const Problem& p, const Ints& row_labels, const Floats& stats);
@@ -23,7 +28,7 @@ struct Alignment {
   Ints frames;
   Floats log_probs, path_log_prob;
 };
-Alignment RunAlign(const Problem& p, const Floats& stats);
+Alignment RunAlign(const Problem& p, const Floats& stats, const Floats& least_loss);
 
 struct Tdt {
   Floats loss, coefficients, durations;

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operator RnntRowLabels through MindSpore and, for devices without it, as a composition."""
+
+import numpy as np
+import pytest
+from mindspore import Tensor
+from modes import MODES, run
+from row_labels import BAD_VALUES, expected_row_labels, legal_batch, with_bad_value
+
+from mindspore_rnnt.kernels import get_ops
+from mindspore_rnnt.native import pack_params
+from mindspore_rnnt.row_labels import row_labels
+
+PADDED = pytest.mark.parametrize("padded", [False, True], ids=["packed", "padded"])
+
+
+def operator(logits, targets, logit_lengths, target_lengths, params):
+    return get_ops().row_labels(logits, targets, logit_lengths, target_lengths, params)
+
+
+def assert_right(function, shape, ints, mode="pynative", blank=-1, fused=True):
+    params = Tensor(pack_params(blank, fused_log_softmax=fused))
+    got = run(function, [np.full(shape, np.nan, np.float32), *ints, params], mode)
+    for a, b in zip(got, expected_row_labels(shape, *ints, blank, fused)):
+        assert a.dtype == b.dtype and np.array_equal(a, b, equal_nan=a.dtype == np.float32)
+
+
+@pytest.mark.parametrize("function", [operator, row_labels])
+@pytest.mark.parametrize("mode", MODES)
+@PADDED
+def test_all_modes(padded, mode, function):
+    assert_right(function, *legal_batch(padded), mode)
+
+
+@pytest.mark.parametrize("blank, fused", [(-1, False), (0, True), (3, True), (7, True), (-8, True)])
+@PADDED
+def test_options_of_the_composition(padded, blank, fused):
+    assert_right(row_labels, *legal_batch(padded), "pynative", blank, fused)
+
+
+@pytest.mark.parametrize("place, value", BAD_VALUES)
+@PADDED
+def test_bad_values_of_the_composition(padded, place, value):
+    shape, ints = legal_batch(padded, ((5, 3), (4, 1), (1, 2), (6, 4)))
+    assert_right(row_labels, shape, with_bad_value(ints, place, value))
+
+
+def test_packed_lengths_that_add_up_but_hold_a_bad_one():
+    shape, (targets, T, U) = legal_batch(padded=False)
+    T[1], shape = 0, (shape[0] - 4, shape[1])
+    assert_right(row_labels, shape, (targets, T, U))
+    T[:], U[:] = 2**30, 2**31 - 1  # 2**61 rows each: their sum wraps
+    assert_right(row_labels, (1, 7), (targets, T, U))
