@@ -14,8 +14,7 @@ from .checks import LOGITS_DTYPES, check_labels, check_reduction, check_tensors,
 from .kernels import get_ops
 from .kernels.gradients import refuse_double_backward
 from .kernels.recorder import in_given_precision, refuse_recorded_bprop
-from .launch import checked_batch, is_compiled, params_tensor, precise_dtype, reduce_losses
-from .row_labels import NO_CELL, NO_LABEL_ARC, packed_rows, row_labels
+from .launch import checked_batch, is_compiled, params_tensor, reduce_losses
 
 _CALLER = "rnnt_distillation_loss"
 
@@ -89,52 +88,10 @@ def rnnt_distillation_loss(
     if validate and not compiled:
         of_teacher = teacher_logits.shape[-1], "'teacher_logits'"
         check_labels(_CALLER, targets.asnumpy(), target_lengths.asnumpy(), *of_teacher)
-    if compiled:
-        losses = _losses(*batch, teacher_logits, options, float(temperature))
-    else:
-        losses = in_given_precision(_losses, *batch, teacher_logits, options, float(temperature))
-    return reduce_losses(losses, reduction)
-
-
-def _losses(
-    logits: Tensor,
-    targets: Tensor,
-    logit_lengths: Tensor,
-    target_lengths: Tensor,
-    teacher_logits: Tensor,
-    options: tuple,
-    temperature: float,
-) -> Tensor:
-    labels, of_steps, fits = row_labels(logits, targets, logit_lengths, target_lengths)
-    V = logits.shape[-1]
-    blank = options[0] if options[0] >= 0 else options[0] + V
-    labels = ops.where(labels == blank, NO_LABEL_ARC, labels)  # one class
-    fits = ops.logical_and(fits, (of_steps < teacher_logits.shape[-1]).all(axis=1))
-    fits = ops.logical_and(fits, _valid_lengths(logits.shape, logit_lengths, target_lengths))
-    if len(logits.shape) == 2:
-        samples, _, _ = packed_rows(logits.shape[0], logit_lengths, target_lengths)
-    else:
-        samples = ops.range(0, logits.shape[0], 1).reshape((-1, 1, 1)).astype(ms.int32)
-        samples = samples + ops.zeros(labels.shape, ms.int32)
-    teacher = ops.stop_gradient(_teacher_stats(options, temperature)(teacher_logits, labels))
-    phases = _phases(options, temperature)
-    losses, _, _ = phases(logits, teacher, labels, samples, logit_lengths)
-    return ops.select(fits, losses, ops.full_like(losses, math.nan))
-
-
-def _valid_lengths(shape: tuple, logit_lengths: Tensor, target_lengths: Tensor) -> Tensor:
-    """Whether a sample's cells lie within the logits, (B,)."""
-    fits = ops.logical_and(logit_lengths >= 1, target_lengths >= 0)
-    if len(shape) == 2:
-        rows = logit_lengths.astype(ms.int64) * (target_lengths.astype(ms.int64) + 1)
-        return ops.logical_and(fits, rows.sum() == shape[0])
-    within = ops.logical_and(logit_lengths <= shape[1], target_lengths < shape[2])
-    return ops.logical_and(fits, within)
-
-
-@lru_cache
-def _teacher_stats(options: tuple, temperature: float) -> "_TeacherStats":
-    return _TeacherStats(options, temperature)
+    phases = _phases(options, float(temperature))
+    arguments = (batch[0], ops.stop_gradient(teacher_logits), *batch[1:])
+    losses = phases(*arguments) if compiled else in_given_precision(phases, *arguments)
+    return reduce_losses(losses[0], reduction)
 
 
 @lru_cache
@@ -143,27 +100,10 @@ def _phases(options: tuple, temperature: float) -> "_Phases":
     return _Phases(options, temperature)
 
 
-class _TeacherStats(nn.Cell):
-    """-> stats of the teacher's rows, without a gradient"""
-
-    def __init__(self, options: tuple, temperature: float) -> None:
-        super().__init__()
-        self.options = options
-        self.temperature = temperature
-
-    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
-        params = params_tensor(self.options, False, self.temperature, True)
-        return get_ops().row_stats(logits, labels, params)
-
-    def bprop(self, logits: Tensor, labels: Tensor, out: Any, dout: Any) -> NoReturn:
-        refuse_double_backward(_CALLER)
-
-
 class _Phases(nn.Cell):
-    """-> loss (B,); then stats and coefficients of the student's rows, which are for `bprop` only.
+    """-> loss (B,); then what `bprop` needs: labels, samples, stats and coefficients of rows.
 
-    Of the stats of a row only sums over the three classes are known: exp(gap) of blank and label,
-    row_sum of the rest. They are small beside the logits, and in float64 where the device has it.
+    row_stats of teacher and student, the divergence in place of the lattice, row_grad.
     """
 
     def __init__(self, options: tuple, temperature: float) -> None:
@@ -173,47 +113,40 @@ class _Phases(nn.Cell):
         self.gradients = _Gradients(options, temperature)
 
     def construct(
-        self, logits: Tensor, teacher: Tensor, labels: Tensor, samples: Tensor, lengths: Tensor
-    ) -> tuple:
+        self,
+        logits: Tensor,
+        teacher_logits: Tensor,
+        targets: Tensor,
+        logit_lengths: Tensor,
+        target_lengths: Tensor,
+    ) -> tuple[Tensor, ...]:
+        batch = targets, logit_lengths, target_lengths
         params = params_tensor(self.options, False, self.temperature, True)
+        labels, samples, least_loss = get_ops().row_labels(logits, *batch, params)
+        if not _same(logits.shape[-1], teacher_logits.shape[-1]):  # labels are classes of both
+            of_teacher = get_ops().row_labels(teacher_logits, *batch, params)
+            least_loss = least_loss + 0.0 * of_teacher[2]
+        teacher = get_ops().row_stats(teacher_logits, labels, params)
         stats = get_ops().row_stats(logits, labels, params)
-        p, q = self.log_probs(teacher), self.log_probs(stats)
-        kl = self.divergence(p[0], q[0]) + self.divergence(p[1], q[1]) + self.divergence(p[2], q[2])
-        kl = ops.masked_fill(kl, labels == NO_CELL, 0.0)
-        index = samples.reshape((-1,))
-        loss = ops.unsorted_segment_sum(kl.reshape((-1,)), index, lengths.shape[0])
-        # On the rest softmax_k (1 - p / q), in terms of exp(gap_k) / row_sum; on the others q - p.
-        columns = [ops.exp(q[2]) - ops.exp(p[2])]
-        columns = [*columns, ops.exp(p[0]) - ops.exp(q[0]), ops.exp(p[1]) - ops.exp(q[1])]
-        coefficients = ops.cat([ops.expand_dims(x, -1) for x in columns], -1)
-        # NaN in one cell is NaN in all of the sample.
-        spread = 0.0 * ops.gather(loss, index, 0).reshape((*labels.shape, 1))
-        return loss.astype(ms.float32), stats, (coefficients + spread).astype(ms.float32)
-
-    def log_probs(self, stats: Tensor) -> tuple:
-        """Of blank, label and rest in each row."""
-        stats = stats.astype(precise_dtype())
-        rest, of_blank, of_label = stats[..., 1], stats[..., 2], stats[..., 3]
-        log_sum = ops.log(rest + ops.exp(of_blank) + ops.exp(of_label))
-        return of_blank - log_sum, of_label - log_sum, ops.log(rest) - log_sum
-
-    def divergence(self, log_p: Tensor, log_q: Tensor) -> Tensor:
-        """p log (p / q), 0 for p = 0"""
-        return ops.masked_fill(ops.exp(log_p) * (log_p - log_q), log_p == -math.inf, 0.0)
+        loss, coefficients = get_ops().distillation(
+            stats, teacher, labels, samples, least_loss, params
+        )
+        return loss, labels, samples, stats, coefficients
 
     def bprop(
         self,
         logits: Tensor,
-        teacher: Tensor,
-        labels: Tensor,
-        samples: Tensor,
-        lengths: Tensor,
+        teacher_logits: Tensor,
+        targets: Tensor,
+        logit_lengths: Tensor,
+        target_lengths: Tensor,
         out: Any,
         dout: Any,
     ) -> tuple[Tensor, ...]:
         refuse_recorded_bprop(ops.gather, _CALLER)
-        dlogits = self.gradients(logits, labels, samples, *out, dout[0])
-        return dlogits, teacher, labels, samples, lengths
+        row_dloss = ops.gather(dout[0], out[2], 0)
+        dlogits = self.gradients(logits, out[1], out[3], out[4], row_dloss)
+        return dlogits, teacher_logits, targets, logit_lengths, target_lengths
 
 
 class _Gradients(nn.Cell):
@@ -228,30 +161,30 @@ class _Gradients(nn.Cell):
         self,
         logits: Tensor,
         labels: Tensor,
-        samples: Tensor,
-        loss: Tensor,
         stats: Tensor,
         coefficients: Tensor,
-        dloss: Tensor,
+        row_dloss: Tensor,
     ) -> Tensor:
-        dloss = ops.masked_fill(dloss / self.temperature, loss == math.inf, 0.0)
-        of_rows = ops.gather(dloss, samples, 0)
         params = params_tensor(self.options, False, self.temperature, True)
-        return get_ops().row_grad(logits, labels, stats, coefficients, of_rows, params)
+        return get_ops().row_grad(logits, labels, stats, coefficients, row_dloss, params)
 
     def bprop(
         self,
         logits: Tensor,
         labels: Tensor,
-        samples: Tensor,
-        loss: Tensor,
         stats: Tensor,
         coefficients: Tensor,
-        dloss: Tensor,
+        row_dloss: Tensor,
         out: Any,
         dout: Any,
     ) -> NoReturn:
         refuse_double_backward(_CALLER)
+
+
+@ms.constexpr(check=False)
+def _same(V: int | None, teacher_V: int | None) -> bool:
+    """False where a graph has yet to learn one of them."""
+    return V is not None and teacher_V == V
 
 
 @ms.constexpr(check=False)

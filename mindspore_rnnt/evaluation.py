@@ -16,7 +16,7 @@ from .launch import checked_batch, is_compiled, params_tensor
 def evaluate(
     phases: "EvaluationPhases",
     named: Callable,
-    inputs: tuple,
+    inputs: tuple[Tensor, Tensor, Tensor, Tensor],
     blank: int,
     fused_log_softmax: bool,
     validate: bool,

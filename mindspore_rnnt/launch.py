@@ -121,13 +121,6 @@ def is_compiled(any_function: Any) -> bool:
 
 
 @ms.constexpr(check=False)
-def precise_dtype() -> Any:
-    """For the few numbers a cell of which logarithms are taken: MindSpore's exp and log of float32
-    are off by 5e-6 and 2e-6 on the CPU, and Ascend has no float64."""
-    return ms.float64 if ms.get_context("device_target") == "CPU" else ms.float32
-
-
-@ms.constexpr(check=False)
 def params_tensor(options: tuple, *others: Any) -> Tensor:
     """The `params` of the operators; `options` as in `check_options`, then MAY_THROW, and what
     else `pack_params` takes."""

@@ -32,6 +32,8 @@ def row_labels(
     blank = ops.where(blank < 0, blank + V, blank)
     labels, fits = step_labels(targets, target_lengths, V, max_u1)
     no_blank = (labels != blank).all(axis=1)
+    one_class = ops.logical_and(labels == blank, params[Param.REST] != 0)
+    labels = ops.where(one_class, NO_LABEL_ARC, labels)
     fits = _all_of(fits, logit_lengths >= 1, target_lengths >= 0, target_lengths <= max_u)
     fits = _all_of(fits, blank >= 0, blank < V)
     if packed:

@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 from calls import tensors
 from mindspore import Tensor
-from modes import MODES, run_gradient
+from modes import MODES, run, run_gradient
 from oracles import TOLERANCE, Batch, random_batch, report
 
 from mindspore_rnnt import rnnt_distillation_loss
+from mindspore_rnnt.divergence import distillation
+from mindspore_rnnt.kernels import get_ops
+from mindspore_rnnt.native import pack_params
 from mindspore_rnnt.reference import rnnt_distillation_loss_reference as reference
 
 LENGTHS = [(6, 3), (4, 2), (3, 0)]
@@ -220,3 +223,37 @@ def test_double_backward_is_an_error_and_leaves_the_next_call_right():
         with pytest.raises(RuntimeError, match="does not support double backward"):
             wrap(twice)(*inputs).asnumpy()
         assert report("gradient", wrap(once)(*inputs).asnumpy(), expected) <= 1e-7
+
+
+@LAYOUTS
+@pytest.mark.parametrize("mode", ["pynative", "graph_dynamic"])
+def test_the_divergence_as_a_composition(mode, padded):
+    """For a device without the operator; samples with NaN, with an infinite loss, refused."""
+    student, teacher = (
+        random_batch([(3, 2)] * 5, V=5, blank=0, seed=0),
+        random_batch([(3, 2)] * 5, V=5, blank=0, seed=1),
+    )
+    teacher.samples[1][2, 0, 4] = np.nan
+    student.samples[2][0, 0, student.labels[2][0]] = -np.inf
+    logits, targets, *lengths = student.layout(padded)
+    targets[3, 1], targets[4, 0] = 77, 0  # no class; the blank
+    params = Tensor(pack_params(blank=0, temperature=1.7, rest=True))
+
+    def of(function, logits, teacher_logits, targets, logit_lengths, target_lengths, params):
+        batch = targets, logit_lengths, target_lengths
+        labels, samples, least_loss = get_ops().row_labels(logits, *batch, params)
+        stats = get_ops().row_stats(logits, labels, params)
+        teacher_stats = get_ops().row_stats(teacher_logits, labels, params)
+        return function(stats, teacher_stats, labels, samples, least_loss, params)
+
+    def composed(*inputs):
+        return of(distillation, *inputs)
+
+    def operator(*inputs):
+        return of(get_ops().distillation, *inputs)
+
+    inputs = (logits, teacher.layout(padded)[0], targets, *lengths, params)
+    got, expected = run(composed, inputs, mode), run(operator, inputs)
+    assert np.isnan(expected[0][[1, 3]]).all() and expected[0][2] == np.inf
+    assert report("loss", got[0], expected[0]) <= 1e-6
+    assert report("coefficients", got[1], expected[1]) <= 1e-7

@@ -24,8 +24,8 @@ void ScaleGrad(Logits grad, const BatchShape& shape, const int32_t* logit_length
 void Forward(const Problem& problem, float* loss, float* state);
 void Backward(const Problem& problem, float* state, const float* dloss, void* dlogits);
 
-// What operators on rows need of the batch: the label of each row, kNoLabelArc or kNoCell; its sample,
-// 0 without a cell; and the least loss that a sample may have: NaN if its lengths or labels do not
+// What operators on rows need of the batch: the label of each row, kNoLabelArc (with options.rest also
+// where the label is the blank, which is one class then) or kNoCell; its sample, 0 without a cell; and the least loss that a sample may have: NaN if its lengths or labels do not
 // fit, and all its rows are kNoCell then; 0 where probabilities of paths add up to 1 at most, and
 // what is below is rounding; the lowest float for log-probs as they came, and if a label is the
 // blank, when two paths may be the same arcs.

@@ -23,6 +23,28 @@ RNNT_ENTRY(RnntTdtLattice, 6, 3, 5) {
   rnnt::TdtRows(batch, input, options, loss, posteriors);
 }
 
+RNNT_ENTRY(RnntDistillation, 6, 2, 5) {
+  const Tensor stats = tensors.At(0, "stats");
+  const Tensor row_labels = tensors.At(2, "row_labels").MustHaveShape(stats.Leading());
+  const Tensor row_samples = tensors.At(3, "row_samples").MustHaveShape(stats.Leading());
+  const Tensor least_loss = tensors.At(4, "least_loss").MustHaveShape({-1});
+  const int64_t B = least_loss.shape[0];
+  const auto stats_of = [&](int i, const char* name) -> rnnt::Records<rnnt::Stats> {
+    return {rnnt::PerRow(stats, tensors.At(i, name), rnnt::kStatsFloats), rnnt::kStatsFloats};
+  };
+  rnnt::DistillationInput input = {B,
+                                   row_labels.size(),
+                                   stats_of(0, "stats"),
+                                   stats_of(1, "teacher_stats"),
+                                   row_labels.As<int32_t>(),
+                                   row_samples.As<int32_t>(),
+                                   least_loss.As<float>()};
+  const rnnt::Options options = rnnt::RowOptionsOf(tensors.At(5, "params"), 0);
+  rnnt::Distil(input, options.temperature, tensors.At(6, "loss").MustHaveShape({B}).As<float>(),
+               {rnnt::PerRow(stats, tensors.At(7, "coefficients"), rnnt::kCoefficientsFloats),
+                rnnt::kCoefficientsFloats});
+}
+
 RNNT_ENTRY(RnntAlign, 6, 3, 5) {
   const rnnt::StatsBatch batch = rnnt::StatsBatchOf(tensors, 1);
   const Tensor targets = tensors.At(3, "targets").MustHaveShape({batch.shape.B, -1});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Entries of the three phases alone, for losses whose logits exist only a chunk of rows at a time
 // and for the family of losses that share the phases.
+#include "../../ascendc_op/op_kernel/rnnt_params.h"
 #include "entry.h"
 
 namespace {
@@ -20,7 +21,8 @@ rnnt::Rows RowsOf(const Tensor& logits, const Tensor& labels) {
 }  // namespace
 
 RNNT_ENTRY(RnntRowLabels, 5, 3, 4) {
-  const rnnt::Problem problem = rnnt::ProblemOf(tensors);
+  rnnt::Problem problem = rnnt::ProblemOf(tensors);
+  problem.options.rest = tensors.At(4, "params").As<float>()[kRnntParamRest] != 0.0f;
   const rnnt::Shape cells = tensors.At(0, "logits").Leading();
   rnnt::RowLabels(problem,
                   {tensors.At(5, "row_labels").MustHaveShape(cells).As<int32_t>(),

@@ -68,6 +68,9 @@ Shapes LatticeShapes(const Inputs& in) {
 Shapes TdtShapes(const Inputs& in) {
   return {{in.Axis(2, 0)}, in.WithLastAxis(0, rnnt::kCoefficientsFloats), in[1]};
 }
+Shapes DistillationShapes(const Inputs& in) {
+  return {in[4], in.WithLastAxis(0, rnnt::kCoefficientsFloats)};
+}
 Types ThreeFloats(const Types&) { return {kFloat32, kFloat32, kFloat32}; }
 
 // The shapes of frames, log_probs and path_log_prob.
@@ -115,4 +118,5 @@ RNNT_INFER_ONE(RnntRowStats, StatsShape, Float)
 RNNT_INFER_MANY(RnntLattice, LatticeShapes, TwoFloats)
 RNNT_INFER_ONE(RnntRowGrad, LikeFirst, TypeOfFirst)
 RNNT_INFER_MANY(RnntTdtLattice, TdtShapes, ThreeFloats)
+RNNT_INFER_MANY(RnntDistillation, DistillationShapes, TwoFloats)
 RNNT_INFER_MANY(RnntAlign, AlignShapes, AlignTypes)

@@ -14,6 +14,16 @@
 
 namespace rnnt {
 
+// Consecutive rows of a teacher and a student, see simd/divergence.h.
+struct DivergenceRows {
+  Records<Stats> teacher, student;
+  const int32_t* labels;
+  int64_t count;
+  double temperature;
+  double* divergence;
+  Records<Coefficients> coefficients;
+};
+
 struct Level {
   const char* name;
 
@@ -40,6 +50,9 @@ struct Level {
   double (*tdt_beta)(const TdtLattice& lattice);
   void (*tdt_posteriors)(const TdtLattice& lattice, double log_prob, float label_weight,
                          int64_t begin, int64_t end, const TdtPosteriors& out);
+
+  // Of a teacher from a student.
+  void (*divergence)(const DivergenceRows& rows);
 
   // For the benchmark: a plain read, and a plain read with a streaming write.
   float (*read)(const void* x, int64_t bytes);

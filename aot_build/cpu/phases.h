@@ -33,6 +33,16 @@ struct TdtInput {
 void LatticeOfTdt(const Batch& batch, const TdtInput& input, const Options& options, float* loss,
                   const TdtPosteriors& posteriors);
 
+// Distillation in place of phase 2, from stats of options.rest.
+struct DistillationInput {
+  int64_t B, rows;
+  Records<Stats> student, teacher;
+  const int32_t *row_labels, *row_samples;
+  const float* least_loss;  // (B,): NaN for a sample that is to be refused, see RowLabelsOut
+};
+void Distil(const DistillationInput& input, double temperature, float* loss,
+            Records<Coefficients> coefficients);
+
 // The most probable path in place of phase 2. Outputs of shape (B, max_u) hold -1 and 0 behind a
 // sample's labels.
 struct Alignment {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The label and the sample of each row, from the sizes of the batch.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -11,6 +12,7 @@ namespace rnnt {
 void RowLabels(const Problem& p, const RowLabelsOut& out) {
   Batch batch(p.shape, p.logit_lengths, p.target_lengths);
   batch.SetLabels(p.targets, p.options.blank);
+  const int32_t one_class = p.options.rest ? p.options.blank : kNoLabelArc;
   for (int64_t b = 0; b < batch.size(); ++b) {
     const bool at_most_one = p.options.fused_log_softmax && !batch[b].blank_in_labels;
     const float least = at_most_one ? 0.0f : std::numeric_limits<float>::lowest();
@@ -22,7 +24,8 @@ void RowLabels(const Problem& p, const RowLabelsOut& out) {
       if (b < 0) {
         std::fill_n(out.row_labels + row, count, kNoCell);
       } else {
-        std::copy_n(batch.row_labels(b) + u, count, out.row_labels + row);
+        const int32_t* labels = batch.row_labels(b) + u;
+        std::replace_copy(labels, labels + count, out.row_labels + row, one_class, kNoLabelArc);
       }
     });
   });

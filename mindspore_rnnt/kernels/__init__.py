@@ -13,6 +13,7 @@ import mindspore as ms
 from mindspore.ops import Primitive
 
 from ..ascend.package import expose
+from ..divergence import distillation
 from ..row_labels import row_labels
 from . import gradients
 from .host import align_on_host
@@ -20,7 +21,11 @@ from .signatures import SIGNATURES
 
 _DEVICES = {"CPU": ".cpu", "Ascend": ".ascend"}
 # For a device without that operator.
-_INSTEAD = {"RnntAlign": align_on_host, "RnntRowLabels": row_labels}
+_INSTEAD: dict[str, Callable] = {
+    "RnntAlign": align_on_host,
+    "RnntDistillation": distillation,
+    "RnntRowLabels": row_labels,
+}
 
 
 class Ops(NamedTuple):
@@ -35,6 +40,7 @@ class Ops(NamedTuple):
     lattice: Primitive
     row_grad: Primitive
     tdt_lattice: Primitive
+    distillation: Primitive
     align: Primitive
 
 
@@ -97,5 +103,6 @@ def _create_ops(device_target: str) -> Ops:
         lattice=create("RnntLattice", gradients.lattice_bprop),
         row_grad=create("RnntRowGrad", gradients.row_grad_bprop),
         tdt_lattice=create("RnntTdtLattice", gradients.tdt_lattice_bprop),
+        distillation=create("RnntDistillation", gradients.distillation_bprop),
         align=create("RnntAlign", gradients.align_bprop),
     )

@@ -149,6 +149,19 @@ def tdt_lattice_bprop(
     refuse_double_backward("tdt_loss")
 
 
+def distillation_bprop(
+    stats: Tensor,
+    teacher_stats: Tensor,
+    row_labels: Tensor,
+    row_samples: Tensor,
+    least_loss: Tensor,
+    params: Tensor,
+    out: Any,
+    dout: Any,
+) -> NoReturn:
+    refuse_double_backward("rnnt_distillation_loss")
+
+
 def align_bprop(
     stats: Tensor,
     logit_lengths: Tensor,

@@ -37,6 +37,7 @@ DLOGITS = Operand("dlogits", ROWS)  # as logits
 LEAST_LOSS = Operand("least_loss", FLOAT32)  # (B,), see aot_build/cpu/driver.h
 # Of rows with any leading shape `..`, among them (N,) and (B, max_T, max_U1):
 ROW_LABELS = Operand("row_labels", INT32)  # (..), -1: no label arc, -2: no cell, not read
+ROW_SAMPLES = Operand("row_samples", INT32)  # (..), 0 without a cell
 STATS = Operand("stats", FLOAT32)  # (.., 4): row_max, row_sum, blank_gap, label_gap; no cell: 0
 COEFFICIENTS = Operand("coefficients", FLOAT32)  # (.., 3): occupation, post_blank, post_label
 ROW_DLOSS = Operand("row_dloss", FLOAT32)  # (..)
@@ -53,11 +54,7 @@ _ALL = (
     Signature(
         "RnntRowLabels",
         BATCH,
-        (
-            ROW_LABELS,
-            Operand("row_samples", INT32),  # (..), 0 without a cell
-            LEAST_LOSS,
-        ),
+        (ROW_LABELS, ROW_SAMPLES, LEAST_LOSS),
         devices=("CPU",),
     ),
     # The three phases, for logits that exist only a chunk of rows at a time and for other losses.
@@ -81,6 +78,20 @@ _ALL = (
             PARAMS,
         ),
         (LOSS, COEFFICIENTS, Operand("duration_posteriors", FLOAT32)),  # (.., D)
+    ),
+    # Of a teacher from a student, in place of the lattice.
+    Signature(
+        "RnntDistillation",
+        (
+            STATS,
+            Operand("teacher_stats", FLOAT32),  # (.., 4)
+            ROW_LABELS,
+            ROW_SAMPLES,
+            LEAST_LOSS,
+            PARAMS,
+        ),
+        (LOSS, COEFFICIENTS),
+        devices=("CPU",),
     ),
     # The most probable path.
     Signature(

@@ -14,8 +14,9 @@ softmax times row_sum, which are exact to the last bits; logarithms are taken in
 import mindspore as ms
 from mindspore import Tensor, ops
 
+from ..divergence import precise_dtype
 from ..kernels import get_ops
-from ..launch import InGivenPrecision, params_tensor, precise_dtype
+from ..launch import InGivenPrecision, params_tensor
 from ..row_labels import NO_CELL, NO_LABEL_ARC
 
 _CHUNK = 256

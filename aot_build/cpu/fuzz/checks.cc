@@ -154,6 +154,9 @@ void CheckIllegal(const Problem& p, Random& random) {
     if (random.Below(10) == 0) x = random.Of<float>({NAN, INFINITY, -INFINITY, 0.0f, -1.0f, 1e30f});
   }
   RunPhases(p, labels, stats);
+  Ints samples(p.rows());
+  for (int32_t& sample : samples) sample = random.Odd();
+  RunDistillation(p, stats, RunRowStats(p, labels), {labels, samples, rows.least_loss});
   RunAlign(p, stats, random.Coin() ? rows.least_loss : Floats(p.B, 0.0f));
   const Ints durations = RandomDurations(random, random.Coin());
   Floats log_probs(p.rows() * static_cast<int64_t>(durations.size()));

@@ -65,6 +65,16 @@ RowLabels RunRowLabels(const Problem& p) {
   return {labels.IntsOf(0), labels.IntsOf(1), labels.FloatsOf(2)};
 }
 
+Result RunDistillation(const Problem& p, const Floats& stats, const Floats& teacher_stats,
+                       const RowLabels& rows) {
+  Call distillation("RnntDistillation", RnntDistillation, p.at_end);
+  distillation.In(stats, p.Of(4)).In(teacher_stats, p.Of(4)).In(rows.labels, p.cells);
+  distillation.In(rows.samples, p.cells).In(rows.least_loss, {p.B}).In(p.params, {8});
+  distillation.Out({p.B}).Out(p.Of(3));
+  Require(distillation.Run(), "RnntDistillation refuses its shapes");
+  return {distillation.FloatsOf(0), distillation.FloatsOf(1)};
+}
+
 Alignment RunAlign(const Problem& p, const Floats& stats, const Floats& least_loss) {
   Call align("RnntAlign", RnntAlign, p.at_end);
   align.In(stats, p.Of(4)).In(p.logit_lengths, {p.B}).In(p.target_lengths, {p.B});

@@ -24,6 +24,10 @@ Floats RunRowStats(const Problem& p, const Ints& row_labels);
 // RnntLattice, and RnntRowGrad with an upstream gradient of 1.
 Result RunPhases(const Problem& p, const Ints& row_labels, const Floats& stats);
 
+// RnntDistillation; labels and samples of rows may be of any value.
+Result RunDistillation(const Problem& p, const Floats& stats, const Floats& teacher_stats,
+                       const RowLabels& rows);
+
 struct Alignment {
   Ints frames;
   Floats log_probs, path_log_prob;

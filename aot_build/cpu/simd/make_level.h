@@ -3,6 +3,7 @@
 #ifndef MINDSPORE_RNNT_CPU_SIMD_MAKE_LEVEL_H_
 #define MINDSPORE_RNNT_CPU_SIMD_MAKE_LEVEL_H_
 
+#include "divergence.h"
 #include "lattice.h"
 #include "row_grad.h"
 #include "row_stats.h"
@@ -26,6 +27,7 @@ constexpr Level MakeLevel(const char* name) {
           TdtAlpha<Isa>,
           TdtBeta<Isa>,
           TdtPosteriorsOf<Isa>,
+          DivergenceOf<Isa>,
           Read<Isa>,
           Copy<Isa>};
 }
