@@ -41,12 +41,12 @@ class TdtLattice {
     const TdtSpace space(sample, batch_->durations().count);
     const int64_t strips = space.strips();
     StripTask task;
-    step_.Begin();
+    step_.Begin(sample);
     for (int64_t i = 0; i < strips; ++i) {
       const int64_t s = kAlpha ? strips - 1 - i : i;
       task.strip = space.StripOf(s * sample.strip_lanes);
       const TdtStrip& strip = task.strip;
-      step_.Start(sample, static_cast<int32_t>(strip.lanes), kAlpha ? 1 : -1);
+      step_.Start(static_cast<int32_t>(strip.lanes), kAlpha ? 1 : -1);
       task.rows = strip.count + 1;
       task.lanes = step_.lanes();
       task.slab = static_cast<int32_t>(

@@ -29,23 +29,28 @@ struct TdtTerms {
   int32_t count, blanks;
   int32_t array[2 * kRnntTdtMaxDurations];   // of the arc's duration
   int32_t offset[2 * kRnntTdtMaxDurations];  // diagonals that it leads on
-  bool distinct;                             // no two arcs of a kind have the same offset
 
   RNNT_FN void List(const RnntDurations& durations, int64_t T) {
     count = 0;
-    distinct = true;
     for (int32_t kind = 0; kind < 2; ++kind) {
       blanks = kind == 0 ? 0 : count;
       for (int32_t i = 0; i < durations.count; ++i) {
         const int32_t frames = durations.frames[i];
         if (frames > T || (kind == 0 && frames == 0)) continue;
-        for (int32_t x = blanks; x < count; ++x) {
-          distinct = distinct && offset[x] != frames + kind;
-        }
         array[count] = kTdtDurations + i;
         offset[count++] = frames + kind;
       }
     }
+  }
+
+  // Whether no two arcs of a kind have the same offset.
+  RNNT_FN bool AreDistinct() const {
+    for (int32_t x = 0; x < count; ++x) {
+      for (int32_t y = IsBlank(x) ? 0 : blanks; y < x; ++y) {
+        if (offset[x] == offset[y]) return false;
+      }
+    }
+    return true;
   }
 
   RNNT_FN bool IsBlank(int32_t x) const { return x < blanks; }

@@ -57,18 +57,19 @@ class TdtStep {
   }
 
   // A new task.
-  RNNT_FN void Begin() {
+  RNNT_FN void Begin(const Sample& sample) {
+    terms_.List(*durations_, sample.T);
+    distinct_ = terms_.AreDistinct();
+    slots_ = sample.reach + 1;
     Duplicate(At(kNaN), 0.0f, kBlockLanes);
     Fence();
   }
 
   // A new strip of `lanes` lanes: all slots have probability 0. Label arcs come from the lane
   // behind (by = 1) or before (by = -1).
-  RNNT_FN void Start(const Sample& sample, int32_t lanes, int32_t by) {
+  RNNT_FN void Start(int32_t lanes, int32_t by) {
     strip_lanes_ = lanes;
     lanes_ = static_cast<int32_t>(RnntAlignUp(lanes, kBlockLanes));
-    slots_ = sample.reach + 1;
-    terms_.List(*durations_, sample.T);
     const int32_t D = durations_->count, ring = 2 * slots_ * Pitch();
     taken_ = kRnntTdtFixedFloats;
     ring_exponents_ = Take(ring);
@@ -118,12 +119,11 @@ class TdtStep {
     Shift(shifted, label);
     Fence();
     AddScaled(out, blank, shifted, blank.exponent, shifted.exponent, lanes_);
-    Normalise(out, At(work_), lanes_);
     Duplicate(blank.exponent, kLogZero, lanes_);
     Duplicate(blank.mantissa, 1.0f, lanes_);
     Duplicate(label.exponent, kLogZero, Pitch());
     Duplicate(label.mantissa, 1.0f, Pitch());
-    Fence();
+    Normalise(out, At(work_), lanes_);
   }
 
   // Adds alpha of row j times its arcs to the slots that they lead to.
@@ -138,7 +138,7 @@ class TdtStep {
                lanes_);
     }
     Fence();
-    if (terms_.distinct) {
+    if (distinct_) {
       PushTerms(j, 0, terms_.count);
       return;
     }
@@ -281,6 +281,7 @@ class TdtStep {
   const RnntDurations* durations_;
   TBuf<TPosition::VECCALC> buffer_;
   TdtTerms terms_;
+  bool distinct_;
   int32_t strip_lanes_, lanes_, slots_;
   int32_t taken_, ring_exponents_, ring_mantissas_, term_exponents_, term_mantissas_, largest_;
   int32_t mantissa_sums_, products_, shifted_, offsets_, work_;

@@ -71,21 +71,29 @@ def test_tiles(durations, aside):
         TdtProblem([(tile + aside, tile + aside - 1)], durations).check(cores=1)
 
 
+def check_with_cpu(problem, padded=False, cores=7, **options):
+    """Against the CPU's operator, which has tests of its own and is fast."""
+    got = problem.run(padded, cores=cores, **options)
+    durations, expected = np.int32(problem.durations), [np.empty_like(array) for array in got]
+    inputs = [*problem.inputs(padded), problem.T, problem.U, durations, pack_params(**options)]
+    run_op("RnntTdtLattice", inputs, expected)
+    np.testing.assert_allclose(got[0], expected[0], rtol=1e-6)
+    for one, other in zip(got[1:], expected[1:]):
+        np.testing.assert_allclose(one, other, rtol=0, atol=2e-6)
+
+
 def test_random_batches():
-    """Against the CPU's operator, which has tests of its own."""
     rng = np.random.default_rng(1)
     for seed in range(40):
         lengths = [(rng.integers(1, 50), rng.integers(0, 35)) for _ in range(rng.integers(1, 6))]
         durations = rng.permutation(rng.integers(2, 60))[: rng.integers(1, 12)]
         problem = TdtProblem(lengths, durations, seed, scale=rng.choice([0.1, 1.0, 5.0]))
-        padded, cores = rng.integers(2), int(rng.integers(1, 49))
-        inputs = [*problem.inputs(padded), problem.T, problem.U, np.int32(durations)]
-        got = problem.run(padded, cores=cores, sigma=0.05)
-        expected = [np.empty_like(array) for array in got]
-        run_op("RnntTdtLattice", [*inputs, pack_params(sigma=0.05)], expected)
-        np.testing.assert_allclose(got[0], expected[0], rtol=1e-6)
-        for one, other in zip(got[1:], expected[1:]):
-            np.testing.assert_allclose(one, other, rtol=0, atol=2e-6)
+        check_with_cpu(problem, rng.integers(2), int(rng.integers(1, 49)), sigma=0.05)
+
+
+def test_the_widest_strip_of_five_durations():
+    assert twin.schedule().TdtStripLanes(285, 281, 5, 4) == 280
+    check_with_cpu(TdtProblem([(285, 279), (285, 280)], FIVE))
 
 
 @pytest.mark.parametrize("durations", [(0, 1, 255), (256, 0, 1), (0, 1, 257), (1, 2**31 - 1)])
