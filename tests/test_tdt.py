@@ -11,6 +11,9 @@ from oracles import TOLERANCE, random_batch, report, round_to
 from tdt import DURATION_SETS, duration_logits, enumerate_tdt_paths, softmax
 
 from mindspore_rnnt import TDTLoss, split_tdt_logits, tdt_loss
+from mindspore_rnnt.duration_head import duration_grad, duration_log_probs
+from mindspore_rnnt.kernels import get_ops
+from mindspore_rnnt.native import pack_params
 from mindspore_rnnt.reference import tdt_loss_reference
 
 LENGTHS = [(6, 3), (4, 2), (3, 4), (5, 0)]
@@ -296,3 +299,24 @@ def test_a_gradient_of_0_stays_0_under_an_upstream_gradient_that_is_not_finite()
     for gradient in gradients:
         assert (gradient[0] == 0).all() and (gradient[1][~case.mask[1]] == 0).all()
         assert np.isinf(gradient[1]).any()
+
+
+@pytest.mark.parametrize("clamp", [-1.0, 0.01])
+def test_the_duration_head_as_a_composition(clamp):
+    """For a device without its operators."""
+    rng = np.random.default_rng(0)
+    logits, posteriors = rng.standard_normal((2, 3, 7, 5)).astype(np.float32)
+    labels = Tensor(rng.integers(-2, 4, (3, 7)).astype(np.int32))
+    coefficients, dloss = rng.random((3, 7, 3)), rng.choice([0, 1, -2.0], (3, 7))
+    rest = [Tensor(x, ms.float32) for x in (coefficients, posteriors, dloss)]
+    rest += [Tensor(pack_params(clamp=clamp))]
+    logits[labels.asnumpy() == -2] = np.nan
+    for dtype in (ms.float32, ms.float16):
+        x = Tensor(logits).astype(dtype)
+        got = duration_log_probs(x, labels), duration_grad(x, labels, *rest)
+        of_operators = get_ops().duration_log_probs, get_ops().duration_grad
+        expected = of_operators[0](x, labels), of_operators[1](x, labels, *rest)
+        for a, b in zip(got, expected):
+            assert a.dtype == b.dtype
+            limit = 2e-6 if a.dtype == ms.float32 else 1e-3
+            assert report("head", a.asnumpy(), b.asnumpy()) <= limit

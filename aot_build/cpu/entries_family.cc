@@ -5,6 +5,20 @@
 
 using rnnt::Tensor;
 
+namespace {
+
+// Rows (.., D) of a duration head and their labels (..).
+rnnt::DurationRows DurationsOf(const Tensor& logits, const Tensor& labels) {
+  rnnt::DurationRows rows = {};
+  rows.x = logits.data;
+  rows.D = logits.LastAxis();
+  rows.labels = labels.MustHaveShape(logits.Leading()).As<int32_t>();
+  rows.count = labels.size();
+  return rows;
+}
+
+}  // namespace
+
 RNNT_ENTRY(RnntTdtLattice, 6, 3, 5) {
   const rnnt::StatsBatch batch = rnnt::StatsBatchOf(tensors, 2);
   const Tensor stats = tensors.At(0, "stats"), params = tensors.At(5, "params");
@@ -21,6 +35,26 @@ RNNT_ENTRY(RnntTdtLattice, 6, 3, 5) {
       rnnt::PerRow(stats, tensors.At(8, "duration_posteriors"), input.D)};
   float* loss = tensors.At(6, "loss").MustHaveShape({batch.shape.B}).As<float>();
   rnnt::TdtRows(batch, input, options, loss, posteriors);
+}
+
+RNNT_ENTRY(RnntDurationLogProbs, 2, 1, -1) {
+  const Tensor logits = tensors.At(0, "duration_logits");
+  rnnt::DurationRows rows = DurationsOf(logits, tensors.At(1, "row_labels"));
+  rows.log_probs = rnnt::PerRow(logits, tensors.At(2, "duration_log_probs"), rows.D);
+  rnnt::DurationLogProbs(rows, logits.row_dtype());
+}
+
+RNNT_ENTRY(RnntDurationGrad, 6, 1, 5) {
+  const Tensor logits = tensors.At(0, "duration_logits");
+  rnnt::DurationRows rows = DurationsOf(logits, tensors.At(1, "row_labels"));
+  rows.coefficients = {
+      rnnt::PerRow(logits, tensors.At(2, "coefficients"), rnnt::kCoefficientsFloats),
+      rnnt::kCoefficientsFloats};
+  rows.posteriors = rnnt::PerRow(logits, tensors.At(3, "duration_posteriors"), rows.D);
+  rows.dloss = tensors.At(4, "row_dloss").MustHaveShape(logits.Leading()).As<float>();
+  rows.clamp = rnnt::OptionsOf(tensors.At(5, "params"), 0).clamp;
+  rows.grad = rnnt::Like(logits, tensors.At(6, "dlogits"));
+  rnnt::DurationGrad(rows, logits.row_dtype());
 }
 
 RNNT_ENTRY(RnntDistillation, 6, 2, 5) {

@@ -14,6 +14,19 @@
 
 namespace rnnt {
 
+// Consecutive rows of a duration head, see simd/duration_head.h.
+struct DurationRows {
+  const void* x;  // (count, D)
+  int64_t count, D;
+  const int32_t* labels;  // of which only kNoCell counts
+  float* log_probs;       // (count, D), written by duration_log_probs
+  // Of duration_grad:
+  Records<Coefficients> coefficients;
+  const float *posteriors, *dloss;  // (count, D), (count,)
+  float clamp;                      // or infinity
+  void* grad;                       // (count, D), written
+};
+
 // Consecutive rows of a teacher and a student, see simd/divergence.h.
 struct DivergenceRows {
   Records<Stats> teacher, student;
@@ -30,6 +43,8 @@ struct Level {
   // Each for float32, float16 and bfloat16.
   void (*row_stats[kDTypes])(const Rows& rows, const Options& options);
   void (*row_grad[kDTypes])(const Rows& rows, const Options& options);
+  void (*duration_log_probs[kDTypes])(const DurationRows& rows);
+  void (*duration_grad[kDTypes])(const DurationRows& rows);
   void (*scale[kDTypes])(const void* x, float factor, void* y, int64_t count, bool stream);
 
   // Fills the arcs of frames [begin, end). False if an arc is NaN or +inf: the sample has no loss.

@@ -33,6 +33,10 @@ struct TdtInput {
 void LatticeOfTdt(const Batch& batch, const TdtInput& input, const Options& options, float* loss,
                   const TdtPosteriors& posteriors);
 
+// Its phases 1 and 3 on the duration head.
+void DurationLogProbs(const DurationRows& rows, DType dtype);
+void DurationGrad(const DurationRows& rows, DType dtype);
+
 // Distillation in place of phase 2, from stats of options.rest.
 struct DistillationInput {
   int64_t B, rows;

@@ -14,6 +14,7 @@ from mindspore.ops import Primitive
 
 from ..ascend.package import expose
 from ..divergence import distillation
+from ..duration_head import duration_grad, duration_log_probs
 from ..row_labels import row_labels
 from . import gradients
 from .host import align_on_host
@@ -24,6 +25,8 @@ _DEVICES = {"CPU": ".cpu", "Ascend": ".ascend"}
 _INSTEAD: dict[str, Callable] = {
     "RnntAlign": align_on_host,
     "RnntDistillation": distillation,
+    "RnntDurationLogProbs": duration_log_probs,
+    "RnntDurationGrad": duration_grad,
     "RnntRowLabels": row_labels,
 }
 
@@ -40,6 +43,8 @@ class Ops(NamedTuple):
     lattice: Primitive
     row_grad: Primitive
     tdt_lattice: Primitive
+    duration_log_probs: Primitive
+    duration_grad: Primitive
     distillation: Primitive
     align: Primitive
 
@@ -103,6 +108,8 @@ def _create_ops(device_target: str) -> Ops:
         lattice=create("RnntLattice", gradients.lattice_bprop),
         row_grad=create("RnntRowGrad", gradients.row_grad_bprop),
         tdt_lattice=create("RnntTdtLattice", gradients.tdt_lattice_bprop),
+        duration_log_probs=create("RnntDurationLogProbs", gradients.duration_log_probs_bprop),
+        duration_grad=create("RnntDurationGrad", gradients.duration_grad_bprop),
         distillation=create("RnntDistillation", gradients.distillation_bprop),
         align=create("RnntAlign", gradients.align_bprop),
     )

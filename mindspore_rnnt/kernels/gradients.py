@@ -149,6 +149,25 @@ def tdt_lattice_bprop(
     refuse_double_backward("tdt_loss")
 
 
+def duration_log_probs_bprop(
+    duration_logits: Tensor, row_labels: Tensor, out: Any, dout: Any
+) -> NoReturn:
+    refuse_double_backward("tdt_loss")
+
+
+def duration_grad_bprop(
+    duration_logits: Tensor,
+    row_labels: Tensor,
+    coefficients: Tensor,
+    duration_posteriors: Tensor,
+    row_dloss: Tensor,
+    params: Tensor,
+    out: Any,
+    dout: Any,
+) -> NoReturn:
+    refuse_double_backward("tdt_loss")
+
+
 def distillation_bprop(
     stats: Tensor,
     teacher_stats: Tensor,

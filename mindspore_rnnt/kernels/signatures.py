@@ -41,8 +41,13 @@ ROW_SAMPLES = Operand("row_samples", INT32)  # (..), 0 without a cell
 STATS = Operand("stats", FLOAT32)  # (.., 4): row_max, row_sum, blank_gap, label_gap; no cell: 0
 COEFFICIENTS = Operand("coefficients", FLOAT32)  # (.., 3): occupation, post_blank, post_label
 ROW_DLOSS = Operand("row_dloss", FLOAT32)  # (..)
+DURATION_LOGITS = Operand("duration_logits", ROWS)  # (.., D)
+DURATION_LOG_PROBS = Operand("duration_log_probs", FLOAT32)  # (.., D), 0 without a cell
+DURATION_POSTERIORS = Operand("duration_posteriors", FLOAT32)  # (.., D)
 STATS_BATCH = (STATS, LOGIT_LENGTHS, TARGET_LENGTHS)
 BATCH = (LOGITS, TARGETS, LOGIT_LENGTHS, TARGET_LENGTHS, PARAMS)
+
+_CPU = ("CPU",)  # elsewhere a composition of MindSpore operators, or the host, stands in its place
 
 _ALL = (
     # The whole loss: one launch, or forward and backward apart.
@@ -55,7 +60,7 @@ _ALL = (
         "RnntRowLabels",
         BATCH,
         (ROW_LABELS, ROW_SAMPLES, LEAST_LOSS),
-        devices=("CPU",),
+        devices=_CPU,
     ),
     # The three phases, for logits that exist only a chunk of rows at a time and for other losses.
     # Cells without an arc (stats of 0) may stand anywhere; the lattice writes 0 in padding.
@@ -66,18 +71,35 @@ _ALL = (
         (LOGITS, ROW_LABELS, STATS, COEFFICIENTS, ROW_DLOSS, PARAMS),
         (DLOGITS,),
     ),
-    # The lattice with durations (TDT).
+    # Of token-and-duration transducers: the duration head, (.., D) with a dtype of its own; the
+    # lattice with durations.
+    Signature(
+        "RnntDurationLogProbs", (DURATION_LOGITS, ROW_LABELS), (DURATION_LOG_PROBS,), devices=_CPU
+    ),
+    Signature(
+        "RnntDurationGrad",
+        (
+            DURATION_LOGITS,
+            ROW_LABELS,
+            COEFFICIENTS,
+            DURATION_POSTERIORS,
+            ROW_DLOSS,
+            PARAMS,
+        ),
+        (DLOGITS,),
+        devices=_CPU,
+    ),
     Signature(
         "RnntTdtLattice",
         (
             STATS,
-            Operand("duration_log_probs", FLOAT32),  # (.., D)
+            DURATION_LOG_PROBS,
             LOGIT_LENGTHS,
             TARGET_LENGTHS,
             Operand("durations", INT32),  # (D,), each at least 0; D is at most 32 on Ascend
             PARAMS,
         ),
-        (LOSS, COEFFICIENTS, Operand("duration_posteriors", FLOAT32)),  # (.., D)
+        (LOSS, COEFFICIENTS, DURATION_POSTERIORS),
     ),
     # Of a teacher from a student, in place of the lattice.
     Signature(
@@ -91,7 +113,7 @@ _ALL = (
             PARAMS,
         ),
         (LOSS, COEFFICIENTS),
-        devices=("CPU",),
+        devices=_CPU,
     ),
     # The most probable path.
     Signature(
@@ -102,7 +124,7 @@ _ALL = (
             Operand("log_probs", FLOAT32),  # (B, max_U), 0 behind the labels
             Operand("path_log_prob", FLOAT32),  # (B,)
         ),
-        devices=("CPU",),
+        devices=_CPU,
     ),
 )
 

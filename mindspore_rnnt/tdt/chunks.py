@@ -16,9 +16,8 @@ import numpy as np
 from mindspore import Tensor, nn, ops
 
 from ..joiner.chunks import ChunkedGradients, ChunkedPhases
-from ..kernels import prepare_ops
+from ..kernels import get_ops, prepare_ops
 from ..launch import params_tensor
-from .phases import DurationHead
 
 _STATS, _COEFFICIENTS = 4, 3  # columns of a row; those of its durations follow
 
@@ -27,7 +26,7 @@ class TdtChunks(ChunkedPhases):
     """-> loss (B,); then, for `bprop` only,
 
     stats (N, 4 + D)             of tokens | logits of durations
-    coefficients (N, 3 + D + 4)  of tokens | posteriors of durations | stats of their logits
+    coefficients (N, 3 + D)      of tokens | posteriors of durations
     """
 
     def __init__(
@@ -46,7 +45,6 @@ class TdtChunks(ChunkedPhases):
         self.stats_columns = _STATS + self.num_durations
         self.durations = Tensor(np.array(durations, np.int32))
         self.sigma = sigma
-        self.head = DurationHead(options[1])
 
     def gradients_type(self) -> type[ChunkedGradients]:
         return TdtChunkedGradients
@@ -78,7 +76,7 @@ class TdtChunks(ChunkedPhases):
         target_lengths: Tensor,
     ) -> tuple[Tensor, Tensor]:
         all_are_cells = self.zeros_like(frame_rows)
-        log_probs, head_stats = self.head(stats[:, _STATS:], all_are_cells)
+        log_probs = get_ops().duration_log_probs(stats[:, _STATS:], all_are_cells)
         loss, coefficients, posteriors = self.lattice(
             stats[:, :_STATS],
             log_probs,
@@ -87,22 +85,11 @@ class TdtChunks(ChunkedPhases):
             self.durations,
             params_tensor(self.options, False, 0.0, False, self.sigma),
         )
-        return loss, ops.cat((coefficients, posteriors, head_stats), 1)
+        return loss, ops.cat((coefficients, posteriors), 1)
 
 
 class TdtChunkedGradients(ChunkedGradients):
     """-> gradients of frames, steps and weight, summed in float32."""
-
-    def __init__(
-        self,
-        chunk_rows: int,
-        activation: nn.Cell,
-        activation_grad: Callable,
-        options: tuple,
-        caller: str,
-    ) -> None:
-        super().__init__(chunk_rows, activation, activation_grad, options, caller)
-        self.head = DurationHead(options[1])
 
     def gradients_of(
         self,
@@ -120,14 +107,18 @@ class TdtChunkedGradients(ChunkedGradients):
         D = stats.shape[1] - _STATS
         of_tokens, of_durations = weight[:-D], weight[-D:]
         of_arcs = coefficients[:, :_COEFFICIENTS]
-        dhead = self.head.gradient(
-            stats[:, _STATS:],
-            labels,
-            coefficients[:, _COEFFICIENTS + D :],
-            of_arcs,
-            coefficients[:, _COEFFICIENTS : _COEFFICIENTS + D],
-            row_dloss,
-        ).astype(hidden.dtype)
+        dhead = (
+            get_ops()
+            .duration_grad(
+                stats[:, _STATS:],
+                labels,
+                of_arcs,
+                coefficients[:, _COEFFICIENTS:],
+                row_dloss,
+                self.params(),
+            )
+            .astype(hidden.dtype)
+        )
         logits = self.matmul_nt(hidden, of_tokens)
         tokens = labels, stats[:, :_STATS], of_arcs, row_dloss
         dlogits = self.row_grad(logits, *tokens, self.params())

@@ -4,6 +4,7 @@
 #define MINDSPORE_RNNT_CPU_SIMD_MAKE_LEVEL_H_
 
 #include "divergence.h"
+#include "duration_head.h"
 #include "lattice.h"
 #include "row_grad.h"
 #include "row_stats.h"
@@ -17,6 +18,9 @@ constexpr Level MakeLevel(const char* name) {
   return {name,
           {RowStatsOf<Isa, float>, RowStatsOf<Isa, Half>, RowStatsOf<Isa, BFloat16>},
           {RowGradOf<Isa, float>, RowGradOf<Isa, Half>, RowGradOf<Isa, BFloat16>},
+          {DurationLogProbsOf<Isa, float>, DurationLogProbsOf<Isa, Half>,
+           DurationLogProbsOf<Isa, BFloat16>},
+          {DurationGradOf<Isa, float>, DurationGradOf<Isa, Half>, DurationGradOf<Isa, BFloat16>},
           {ScaleOf<Isa, float>, ScaleOf<Isa, Half>, ScaleOf<Isa, BFloat16>},
           Arcs<Isa>,
           Alpha<Isa>,
