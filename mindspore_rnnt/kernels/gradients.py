@@ -67,7 +67,10 @@ def refuse_double_backward(caller: str) -> NoReturn:
 
 
 def refuse_gradient(caller: str) -> NoReturn:
-    """In the bprop of what has no gradient; without it, MindSpore would differentiate the parts."""
+    """In the bprop of what has no gradient; without it, MindSpore would differentiate the parts.
+
+    Of an operator of one phase it is the operator's name: a loss that calls it has a bprop of its
+    own, which names that loss."""
     raise RuntimeError(
         f"{caller} is not differentiable. In a function that is differentiated, wrap what it "
         "returns in ops.stop_gradient."
@@ -109,7 +112,7 @@ def row_labels_bprop(
 def row_stats_bprop(
     logits: Tensor, row_labels: Tensor, params: Tensor, out: Any, dout: Any
 ) -> NoReturn:
-    refuse_double_backward("JoinerRNNTLoss")
+    refuse_gradient("RnntRowStats")
 
 
 def lattice_bprop(
@@ -120,7 +123,7 @@ def lattice_bprop(
     out: Any,
     dout: Any,
 ) -> NoReturn:
-    refuse_double_backward("JoinerRNNTLoss")
+    refuse_gradient("RnntLattice")
 
 
 def row_grad_bprop(
@@ -133,7 +136,7 @@ def row_grad_bprop(
     out: Any,
     dout: Any,
 ) -> NoReturn:
-    refuse_double_backward("JoinerRNNTLoss")
+    refuse_gradient("RnntRowGrad")
 
 
 def tdt_lattice_bprop(
@@ -146,7 +149,7 @@ def tdt_lattice_bprop(
     out: Any,
     dout: Any,
 ) -> NoReturn:
-    refuse_double_backward("tdt_loss")
+    refuse_gradient("RnntTdtLattice")
 
 
 def duration_log_probs_bprop(
@@ -191,4 +194,4 @@ def align_bprop(
     out: Any,
     dout: Any,
 ) -> NoReturn:
-    refuse_gradient("rnnt_align")
+    refuse_gradient("RnntAlign")
