@@ -2,7 +2,8 @@
 """The keyword label_rows, the earlier name of step_rows.
 
 It is no parameter of `construct`: a graph wants a value for each of those, also where one has a
-default, as soon as it takes a gradient.
+default, as soon as it takes a gradient. `*rows, **named` would do in a graph, at the price of a
+signature that names neither.
 """
 
 from inspect import signature
