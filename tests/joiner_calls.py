@@ -2,12 +2,16 @@
 """JoinerRNNTLoss and JoinerTDTLoss: batches, their gradients in every mode, and the same in float64
 NumPy."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import mindspore as ms
 import numpy as np
 from mindspore import Tensor, nn
 from oracles import UNREAD_LABELS, rnnt_loss_reference
 
-from mindspore_rnnt import RNNTLoss, packed_indices
+from mindspore_rnnt import RNNTLoss, packed_indices, tdt_loss
 from mindspore_rnnt.reference import tdt_loss_reference
 
 DE, DP = 6, 5
@@ -107,6 +111,21 @@ class Plain(nn.Cell):
         return self.loss_fn(logits, targets, logit_lengths, target_lengths)
 
 
+class PlainTDT(nn.Cell):
+    """The unchunked path of a joiner that predicts durations."""
+
+    def __init__(self, joiner, durations, **options):
+        super().__init__()
+        self.joiner, self.durations, self.options = joiner, durations, options
+
+    def construct(
+        self, encoder_out, predictor_out, targets, logit_lengths, target_lengths, frames, labels
+    ):
+        heads = self.joiner(encoder_out, predictor_out, frames, labels)
+        lengths = logit_lengths, target_lengths
+        return tdt_loss(*heads, targets, *lengths, self.durations, **self.options)
+
+
 def reference(joiner, batch, weights, durations=None, **options):
     """What `gradients` returns, in float64; for a joiner with relu and biases."""
     encoder_out, predictor_out, targets, T, U, frame_rows, step_rows = batch
@@ -140,6 +159,17 @@ def reference(joiner, batch, weights, durations=None, **options):
         dsteps.T @ pred,
         *of_heads,
     ]
+
+
+def peak_in_logits(form, mode):
+    """Peak memory of `joiner_peak.py` on 40 000 rows, in units of the logits that are not held."""
+    child = Path(__file__).with_name("joiner_peak.py")
+    command = [sys.executable, str(child), form, mode, "40000", "4096", "32", "48MB", "2"]
+    out = subprocess.run(command, capture_output=True, text=True)
+    assert out.returncode == 0, out.stderr
+    peak, logits, _ = map(float, out.stdout.split()[-3:])
+    print(f"{peak / 1e6:.0f} MB beside the inputs, {peak / logits:.3f} of the logits")
+    return peak / logits
 
 
 def relative_errors(got, expected):

@@ -1,24 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loss and gradients of a joiner, in a process of its own: the peak of a process never falls.
 
-python joiner_peak.py chunked|plain pynative|graph|graph_dynamic rows V J budget calls
-prints the most memory beside the inputs and parameters, the size of the logits (both in bytes) and
-the median time of a call in seconds.
+python joiner_peak.py FORM pynative|graph|graph_dynamic rows V J budget calls
+prints the most memory of a call beside the inputs and parameters, the size of the logits (both in
+bytes) and the median time of a call in seconds. FORM is chunked or plain, the loss of RNN-T without
+or with its logits, or chunked_tdt or plain_tdt, with 5 durations.
 """
 
 import statistics
 import sys
 import time
-from pathlib import Path
 
 import mindspore as ms
 import numpy as np
-from joiner_calls import Plain, Step, set_dynamic
+from joiner_calls import Plain, PlainTDT, Step, set_dynamic
 from mindspore import Tensor
 
-from mindspore_rnnt import JoinerRNNTLoss, PackedJoiner, packed_indices
+from mindspore_rnnt import JoinerRNNTLoss, JoinerTDTLoss, PackedJoiner, packed_indices
+from mindspore_rnnt.bench.memory import peak_of_call
 
 B, U, WIDTH = 8, 49, 256
+DURATIONS = (0, 1, 2, 3, 4)
+
+
+def loss_of(form, V, J, budget):
+    if form.endswith("tdt"):
+        joiner = PackedJoiner(WIDTH, WIDTH, J, V, num_durations=len(DURATIONS))
+        if form == "plain_tdt":
+            return PlainTDT(joiner, DURATIONS)
+        return JoinerTDTLoss(joiner, DURATIONS, budget)
+    joiner = PackedJoiner(WIDTH, WIDTH, J, V)
+    return JoinerRNNTLoss(joiner, budget) if form == "chunked" else Plain(joiner)
 
 
 def inputs_of(rows, V):
@@ -31,8 +43,7 @@ def inputs_of(rows, V):
 
 
 def measure(form, mode, rows, V, J, budget, calls):
-    joiner = PackedJoiner(WIDTH, WIDTH, J, V)
-    step = Step(JoinerRNNTLoss(joiner, budget) if form == "chunked" else Plain(joiner))
+    step = Step(loss_of(form, V, J, budget))
     inputs, small = inputs_of(rows, V), inputs_of(2 * B * (U + 1), V)
     if mode != "pynative":
         ms.set_context(mode=ms.GRAPH_MODE)
@@ -42,23 +53,14 @@ def measure(form, mode, rows, V, J, budget, calls):
         step.compile(*inputs)
     else:
         step(*small)
-    ms.runtime.synchronize()
-    Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
-    before, seconds = status("VmRSS"), []
+    peaks, seconds = [], []
     for _ in range(calls):
         start = time.perf_counter()
-        result = step(*inputs)
-        ms.runtime.synchronize()
+        peak, result = peak_of_call(step, inputs)
         seconds.append(time.perf_counter() - start)
-    assert np.isfinite(result[0].asnumpy())
-    return status("VmHWM") - before, 4 * rows * V, statistics.median(seconds)
-
-
-def status(key):
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith(key):
-            return int(line.split()[1]) * 1024
-    raise RuntimeError(f"/proc/self/status has no {key}")
+        peaks.append(peak)
+        assert np.isfinite(result[0].asnumpy())
+    return max(peaks), 4 * rows * V, statistics.median(seconds)
 
 
 if __name__ == "__main__":

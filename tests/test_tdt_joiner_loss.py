@@ -9,9 +9,11 @@ import pytest
 from joiner_calls import (
     DE,
     DP,
+    PlainTDT,
     flat,
     gradients,
     joiner_batch,
+    peak_in_logits,
     reference,
     relative_errors,
     set_dynamic,
@@ -19,7 +21,7 @@ from joiner_calls import (
 from mindspore import Tensor, amp, nn
 from tolerances import TOLERANCE
 
-from mindspore_rnnt import JoinerTDTLoss, PackedJoiner, native, tdt_loss
+from mindspore_rnnt import JoinerTDTLoss, PackedJoiner, native
 
 J = 8
 LENGTHS = [(6, 3), (4, 2), (3, 4)]  # 51 rows
@@ -48,18 +50,6 @@ class OneOutput(nn.Cell):
         self.predictor_proj = nn.Dense(DP, J, has_bias=False)
         self.activation = nn.ReLU()
         self.output = nn.Dense(J, entries)
-
-
-class Plain(nn.Cell):
-    """The unchunked path."""
-
-    def __init__(self, joiner, durations=DURATIONS, **options):
-        super().__init__()
-        self.joiner, self.durations, self.options = joiner, durations, options
-
-    def construct(self, encoder_out, predictor_out, targets, T, U, frame_rows, step_rows):
-        heads = self.joiner(encoder_out, predictor_out, frame_rows, step_rows)
-        return tdt_loss(*heads, targets, T, U, self.durations, **self.options)
 
 
 @pytest.mark.parametrize(
@@ -109,18 +99,18 @@ def test_equals_float64_in_every_mode(mode, two_outputs):
 def test_equals_the_unchunked_path(options):
     joiner, batch = joiner_of(64, activation="tanh"), joiner_batch(LENGTHS, 64)
     loss_fn = JoinerTDTLoss(joiner, DURATIONS, budget(20, 67), **options)
-    expected = gradients(Plain(joiner, **options), batch)
+    expected = gradients(PlainTDT(joiner, DURATIONS, **options), batch)
     assert max(relative_errors(gradients(loss_fn, batch), expected)) <= TOLERANCE["joiner"]
 
 
 def test_biases_are_optional():
     """Of either output layer. What is missing counts as 0."""
     joiner, batch = joiner_of(11), joiner_batch(LENGTHS, 11)
-    expected = gradients(Plain(joiner, reduction="sum"), batch)
+    expected = gradients(PlainTDT(joiner, DURATIONS, reduction="sum"), batch)
     for name, left_out in (("output", 7), ("duration_output", 9)):
         layer = getattr(joiner, name)
         layer.bias.set_data(Tensor(np.zeros(layer.bias.shape, np.float32)))
-        whole = gradients(Plain(joiner, reduction="sum"), batch)
+        whole = gradients(PlainTDT(joiner, DURATIONS, reduction="sum"), batch)
         without = copy.deepcopy(joiner)
         smaller = nn.Dense(J, layer.out_channels, has_bias=False)
         smaller.weight.set_data(layer.weight)
@@ -237,6 +227,11 @@ def test_mixed_precision(mode, level):
     half = amp.auto_mixed_precision(copy.deepcopy(loss_fn), level, ms.float16)
     errors = relative_errors(gradients(half, batch, mode), expected)
     assert errors[0] <= 1e-4 and max(errors) <= 5e-3
+
+
+@pytest.mark.parametrize("mode", ["pynative", "graph_dynamic"])
+def test_peak_memory(mode):
+    assert peak_in_logits("chunked_tdt", mode) <= TOLERANCE["joiner_peak_memory"]
 
 
 def refused(error, message, **changes):

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from .problems import Problem, uniform
 
@@ -25,6 +27,19 @@ def peak_bytes(problem: Problem, form: str, mode: str) -> int:
     return int(child.stdout.split()[-1])
 
 
+def peak_of_call(call: Callable, inputs: Sequence[Any]) -> tuple[int, Any]:
+    """The most memory of this process beyond what it has before the call, in bytes; and the result.
+    Whatever is loaded or compiled on a first call must be so already."""
+    import mindspore as ms
+
+    ms.runtime.synchronize()
+    Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
+    before = _status("VmRSS")
+    result = call(*inputs)
+    ms.runtime.synchronize()
+    return _status("VmHWM") - before, result
+
+
 def _child(form, mode, problem):
     import mindspore as ms
 
@@ -34,14 +49,7 @@ def _child(form, mode, problem):
         ms.set_context(mode=ms.GRAPH_MODE)
     call = our_call(form, "pynative" if mode == "pynative" else "jit")
     call(*our_inputs(uniform(1, 2, 1, problem.V)))  # what is loaded and compiled once
-    inputs = our_inputs(problem)
-    ms.runtime.synchronize()
-    Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
-    before = _status("VmRSS")
-    result = call(*inputs)
-    ms.runtime.synchronize()
-    del result
-    return _status("VmHWM") - before
+    return peak_of_call(call, our_inputs(problem))[0]
 
 
 def _status(key):

@@ -27,7 +27,7 @@ class JoinerRNNTLoss(ChunkedLoss, TakesLabelRows):
         memory_budget (Union[str, int], optional): bytes for the rows in flight: a number with
             ``'kB'`` , ``'MB'`` , ``'GB'`` (powers of 1000) or ``'KiB'`` , ``'MiB'`` , ``'GiB'``
             (powers of 1024), or an int. What does not depend on it comes on top: a few times the
-            gradients' own size, and 60 bytes a row. Default: ``'256MB'`` .
+            gradients' own size, and about 200 bytes a row. Default: ``'256MB'`` .
         blank, clamp, reduction, fused_log_softmax, fastemit_lambda, zero_infinity, validate: as in
             :class:`mindspore_rnnt.RNNTLoss` .
 
