@@ -5,6 +5,9 @@ import mindspore as ms
 from mindspore import Tensor, nn
 
 MODES = ("pynative", "jit", "graph", "graph_dynamic")
+# The last: the forward pass compiled, the gradient asked for outside.
+ALL_MODES = (*MODES, "graph_dynamic_rank", "grad_of_jit")
+BYTECODE_MODES = ("jit_bytecode", "grad_of_jit_bytecode")  # in processes: see test_first_calls.py
 
 
 def run(function, inputs, mode="pynative", **options):
@@ -28,19 +31,27 @@ def run_gradient(function, inputs, wanted, mode="pynative", weights=1.0, **optio
 def _in_mode(net, inputs, mode):
     if mode == "pynative":
         return net(*inputs)
-    if mode == "jit":
-
-        def call(*inputs):
-            return net(*inputs)
-
-        return ms.jit(call)(*inputs)
+    if mode.startswith("grad_of_jit") and isinstance(net, _Gradient):
+        return ms.value_and_grad(_compiled(net.net, mode), net.wanted)(*inputs)
+    if "jit" in mode:
+        return _compiled(net, mode)(*inputs)
     ms.set_context(mode=ms.GRAPH_MODE)
     try:
         if mode == "graph_dynamic":  # no size is known but that of the classes
             net.set_inputs(*(Tensor(shape=_unknown(x), dtype=x.dtype) for x in inputs))
+        elif mode == "graph_dynamic_rank":
+            shapes = [None, *map(_unknown, inputs[1:])]
+            net.set_inputs(*(Tensor(shape=s, dtype=x.dtype) for s, x in zip(shapes, inputs)))
         return net(*inputs)
     finally:
         ms.set_context(mode=ms.PYNATIVE_MODE)
+
+
+def _compiled(net, mode):
+    def call(*inputs):
+        return net(*inputs)
+
+    return ms.jit(call, capture_mode="bytecode" if mode.endswith("bytecode") else "ast")
 
 
 def _unknown(x):
@@ -83,6 +94,8 @@ class _Weighted(nn.Cell):
 class _Gradient(nn.Cell):
     def __init__(self, net, wanted):
         super().__init__()
+        self.net = net
+        self.wanted = wanted
         self.value_and_grad = ms.value_and_grad(net, wanted)
 
     def construct(self, *inputs):

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from calls import BYTECODE_MODES
+from modes import BYTECODE_MODES
 
 HEAD = f"""
 import sys
@@ -67,7 +67,7 @@ def _script(tmp_path, body):
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("mode", ["jit_ast", "jit_bytecode", "graph_dynamic"])
+@pytest.mark.parametrize("mode", ["jit", "jit_bytecode", "graph_dynamic"])
 def test_first_call_of_a_process(mode, tmp_path):
     """The operators are made on the way, also where a graph is being made at that moment."""
     _script(tmp_path, FIRST_CALL.format(mode=mode))
