@@ -13,9 +13,11 @@ from mindspore_rnnt import (
     JoinerRNNTLoss,
     PackedJoiner,
     RNNTLoss,
+    native,
     nonfinite_samples,
     rnnt_loss,
 )
+from mindspore_rnnt.kernels import get_ops
 
 TARGETS, T, U = (
     Tensor(np.int32([[1, 2], [3, 4]])),
@@ -75,6 +77,17 @@ def test_forward_mode_is_refused_in_words_and_leaves_no_trace():
         with pytest.raises(RuntimeError, match=r"nor forward mode \(jvp, jacfwd\)"):
             run(LOGITS)
     assert np.isfinite(ms.grad(loss)(LOGITS).asnumpy()).all()
+
+
+def test_an_operator_of_one_phase_refuses_a_gradient_in_its_own_name():
+    """A loss never asks for one: it has a gradient of its own."""
+    labels, params = Tensor(np.int32([1, -1])), Tensor(native.pack_params())
+
+    def stats(logits):
+        return get_ops().row_stats(logits, labels, params)
+
+    with pytest.raises(RuntimeError, match="RnntRowStats is not differentiable"):
+        ms.grad(stats)(Tensor(np.zeros((2, 5), np.float32))).asnumpy()
 
 
 def test_cells_show_their_options():

@@ -10,6 +10,9 @@ from typing import Any, NoReturn
 from mindspore import Tensor, ops
 from mindspore.ops import Primitive
 
+# One operator serves both, so that equal forwards in a graph are merged, and cannot tell which.
+RNNT_LOSS = "rnnt_loss (or RNNTLoss)"
+
 
 def fused_bprop(scale_grad: Primitive) -> Callable:
     """RnntFused made the gradient of the unit-upstream loss already: scale it per sample."""
@@ -80,7 +83,7 @@ def refuse_gradient(caller: str) -> NoReturn:
 def scale_grad_bprop(
     grad: Tensor, logit_lengths: Tensor, target_lengths: Tensor, dloss: Tensor, out: Any, dout: Any
 ) -> NoReturn:
-    refuse_double_backward("rnnt_loss")
+    refuse_double_backward(RNNT_LOSS)
 
 
 def backward_bprop(
@@ -94,7 +97,7 @@ def backward_bprop(
     out: Any,
     dout: Any,
 ) -> NoReturn:
-    refuse_double_backward("rnnt_loss")
+    refuse_double_backward(RNNT_LOSS)
 
 
 def row_labels_bprop(
@@ -155,7 +158,7 @@ def tdt_lattice_bprop(
 def duration_log_probs_bprop(
     duration_logits: Tensor, row_labels: Tensor, out: Any, dout: Any
 ) -> NoReturn:
-    refuse_double_backward("tdt_loss")
+    refuse_gradient("RnntDurationLogProbs")
 
 
 def duration_grad_bprop(
@@ -168,7 +171,7 @@ def duration_grad_bprop(
     out: Any,
     dout: Any,
 ) -> NoReturn:
-    refuse_double_backward("tdt_loss")
+    refuse_gradient("RnntDurationGrad")
 
 
 def distillation_bprop(
@@ -181,7 +184,7 @@ def distillation_bprop(
     out: Any,
     dout: Any,
 ) -> NoReturn:
-    refuse_double_backward("rnnt_distillation_loss")
+    refuse_gradient("RnntDistillation")
 
 
 def align_bprop(

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from mindspore import Tensor
 
 from . import get_ops
-from .gradients import refuse_double_backward
+from .gradients import RNNT_LOSS, refuse_double_backward
 
 try:
     from mindspore.common._grad_function import _Function
@@ -68,4 +68,4 @@ else:
 
         @staticmethod
         def backward(ctx: Any, ddlogits: Tensor) -> NoReturn:
-            refuse_double_backward("rnnt_loss")
+            refuse_double_backward(RNNT_LOSS)
