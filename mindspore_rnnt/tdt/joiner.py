@@ -29,7 +29,7 @@ class JoinerTDTLoss(ChunkedLoss):
             least 0 and one above 0.
         memory_budget (Union[str, int], optional): bytes for the rows in flight, as in
             :class:`mindspore_rnnt.JoinerRNNTLoss` . What does not depend on it comes on top: a few
-            times the gradients' own size, and about 500 bytes a row for 5 durations.
+            times the gradients' own size, and about 350 bytes a row for 5 durations.
             Default: ``'256MB'`` .
         blank, clamp, reduction, sigma, fastemit_lambda, zero_infinity, validate: as in
             :class:`mindspore_rnnt.TDTLoss` .
