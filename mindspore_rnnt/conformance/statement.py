@@ -100,7 +100,8 @@ class Run:
         """The batch has the reference's losses and gradient; returns those of the backend."""
         layout = batch.layout(padded, *extra)
         got = self(layout, dtype, **options)
-        self.equals(got, rnnt_loss_reference(*layout, reduction="none", **options), batch, dtype)
+        expected = rnnt_loss_reference(*layout, **{"reduction": "none", **options})
+        self.equals(got, expected, batch, dtype)
         return got
 
     def equals(self, got, expected, batch: Batch, dtype="float32", scale=1.0):

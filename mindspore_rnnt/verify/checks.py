@@ -116,10 +116,10 @@ def chunked_joiner(device: str, quick: bool) -> Iterator[Result]:
 def durations(device: str, quick: bool) -> Iterator[Result]:
     """TDTLoss and the gradients of both heads against the float64 reference."""
     batch, steps = random_batch([(40, 12), (5, 9), (1, 0)], V=20), (2, 0, 1, 4)
-    logits, *lengths = batch.layout(padded=False)
+    logits, targets, T, U = batch.layout(padded=False)
     head = np.random.default_rng(5).standard_normal((len(logits), len(steps))).astype(np.float32)
-    expected = tdt_loss_reference(logits, head, *lengths, steps, reduction="sum", sigma=0.05)
-    inputs = [Tensor(x) for x in (logits, head, *lengths)]
+    expected = tdt_loss_reference(logits, head, targets, T, U, steps, reduction="sum", sigma=0.05)
+    inputs = [Tensor(x) for x in (logits, head, targets, T, U)]
     loss_fn = TDTLoss(steps, reduction="sum", sigma=0.05)
     step = ms.value_and_grad(loss_fn, (0, 1))
     for mode, run in (("pynative", step), ("jit", ms.jit(step))):
