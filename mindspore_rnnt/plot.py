@@ -67,6 +67,7 @@ def lattice(
     """
     require_extra("bench", "matplotlib")
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
     occupation = _occupation(posteriors, sample)
     T, U1 = occupation.shape
@@ -94,7 +95,7 @@ def lattice(
     axes.set_xlabel("frame" if frame_ms is None else "time, ms")
     if names is None:
         axes.set_ylabel("labels emitted")
-        axes.yaxis.get_major_locator().set_params(integer=True)
+        axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     else:
         axes.set_ylabel("last label emitted")
         axes.set_yticks(range(U1), ["start", *names], fontfamily=font)
@@ -109,9 +110,9 @@ def font_of(text: str) -> tuple[str, str]:
     from matplotlib import font_manager
 
     default = font_manager.FontProperties().get_name()
-    fonts = [(default, font_manager.findfont(default))]
+    fonts = [(default, str(font_manager.findfont(default)))]
     fonts += [
-        (entry.name, entry.fname)
+        (entry.name, str(entry.fname))
         for entry in font_manager.fontManager.ttflist
         if any(name in entry.name for name in _CJK_FONTS)
     ]
