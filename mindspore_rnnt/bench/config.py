@@ -36,6 +36,9 @@ class BenchConfig:
     vocabularies: list[int] = field(default_factory=list)
     sweeps: dict[str, list[int]] = field(default_factory=dict)  # of threads, B, T, U or V
     sweep_base: list[int] = field(default_factory=lambda: [4, 150, 40, 500])
+    family: list[list[int]] = field(default_factory=list)  # sizes of alignment, TDT and others
+    compositions: list[list[int]] = field(default_factory=list)  # and what a user would write
+    pruned: list[list[int]] = field(default_factory=list)  # sizes of losses with a joiner
     memory: list[list[int]] = field(default_factory=list)  # sizes whose peak memory is taken
     profile: list[list[int]] = field(default_factory=list)  # sizes whose time is taken apart
 
@@ -71,7 +74,7 @@ class BenchConfig:
         for key, choices in _CHOICES.items():
             for value in _list(key, getattr(self, key)):
                 _expect(value in choices, key, f"a list of {', '.join(choices)}", value)
-        for key in ("sizes", "memory", "profile"):
+        for key in ("sizes", "family", "compositions", "pruned", "memory", "profile"):
             for size in _list(key, getattr(self, key)):
                 _check_size(key, size)
         _check_size("sweep_base", self.sweep_base)

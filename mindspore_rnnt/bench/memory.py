@@ -43,13 +43,20 @@ def peak_of_call(call: Callable, inputs: Sequence[Any]) -> tuple[int, Any]:
 def _child(form, mode, problem):
     import mindspore as ms
 
-    from .contenders import our_call, our_inputs
+    from .family import LOSSES, joiner_call
 
     if mode == "graph":
         ms.set_context(mode=ms.GRAPH_MODE)
-    call = our_call(form, "pynative" if mode == "pynative" else "jit")
-    call(*our_inputs(uniform(1, 2, 1, problem.V)))  # what is loaded and compiled once
-    return peak_of_call(call, our_inputs(problem))[0]
+    call_of = joiner_call if form in LOSSES else _call_on_logits
+    call, inputs = call_of(form, mode, uniform(1, 2, 1, problem.V))
+    call(*inputs)  # what is loaded and compiled once
+    return peak_of_call(*call_of(form, mode, problem))[0]
+
+
+def _call_on_logits(form, mode, problem):
+    from .contenders import our_call, our_inputs
+
+    return our_call(form, "pynative" if mode == "pynative" else "jit"), our_inputs(problem)
 
 
 def _status(key):

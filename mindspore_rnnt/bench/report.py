@@ -12,6 +12,7 @@ from pathlib import Path
 
 from .. import __version__, native
 from ..requirements import mindspore_version
+from .family import PARTS
 from .timing import Timing
 
 COLUMNS = ("section", "problem", "dtype", "threads", "contender", "ms", "low", "high", "rounds")
@@ -94,17 +95,24 @@ class Report:
         first = rows[0]
         of = {row.contender: row.timing.median for row in rows}
         threads = first.threads or "default"
+        beside = {row.contender: _beside(row.contender, of) for row in rows}
+        columns = ["beside"] if any(beside.values()) else ["torchaudio takes", "of a 3 S stream"]
         lines = [
             f"{first.section}: {first.problem}, {first.dtype}, {threads} threads\n",
-            "| contender | ms | torchaudio takes | of a 3 S stream |",
-            "|---|---|---|---|",
+            f"| contender | ms | {' | '.join(columns)} |",
+            "|---" * (2 + len(columns)) + "|",
         ]
         for row in rows:
             t = row.timing
-            faster = f"{of['torchaudio'] / t.median:.1f}x" if "torchaudio" in of else ""
-            stream = f"{t.median / of['stream']:.2f}x" if "stream" in of else ""
+            cells = {
+                "beside": beside[row.contender],
+                "torchaudio takes": f"{of['torchaudio'] / t.median:.1f}x"
+                if "torchaudio" in of
+                else "",
+                "of a 3 S stream": f"{t.median / of['stream']:.2f}x" if "stream" in of else "",
+            }
             spread = f"{1e3 * t.median:.2f} ({1e3 * t.low:.2f} - {1e3 * t.high:.2f})"
-            lines.append(f"| {row.contender} | {spread} | {faster} | {stream} |")
+            lines.append(f"| {row.contender} | {spread} | {' | '.join(map(cells.get, columns))} |")
         return "\n".join(lines)
 
     def plot(self):
@@ -131,6 +139,15 @@ class Report:
         figure.tight_layout()
         figure.savefig(self.output / "scaling.png", dpi=120)
         plt.close(figure)
+
+
+def _beside(contender, of):
+    """How many times as long as what it is compared with, see PARTS."""
+    name, _, mode = contender.rpartition(" ")
+    parts = [f"{part} {mode}" for part in PARTS.get(name, ())]
+    if not parts or not all(part in of for part in parts):
+        return ""
+    return f"{of[contender] / sum(of[part] for part in parts):.2f}x {' + '.join(PARTS[name])}"
 
 
 def _processor():

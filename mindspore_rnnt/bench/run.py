@@ -12,6 +12,7 @@ from pathlib import Path
 
 from .config import BenchConfig
 from .contenders import FORMS, available
+from .family import LOSSES, measure_family, measure_pruned
 from .memory import MODES, peak_bytes
 from .problems import librispeech, uniform
 from .profile import profile
@@ -47,6 +48,18 @@ def _run(config, report):
             for V in config.vocabularies:
                 problem = librispeech(Path(config.lengths), B, V, dtype)
                 _measure(report, config, "LibriSpeech", problem, contenders)
+    for section, composed in (("family", False), ("compositions", True)):
+        for size in getattr(config, section):
+            problem = uniform(*size)
+            others = config.modes, composed, config.threads, config.seconds
+            report.add(section, problem, config.threads, _apart(measure_family, problem, *others))
+    for size in config.pruned:
+        problem = uniform(*size)
+        others = config.modes, config.threads, config.seconds
+        report.add("pruned", problem, config.threads, _apart(measure_pruned, problem, *others))
+        for loss in LOSSES:
+            for mode in config.modes:
+                report.add_peak(problem, loss, mode, peak_bytes(problem, loss, mode))
     for size in config.profile:
         problem = uniform(*size)
         timings = _apart(profile, problem, config.threads, config.seconds)
