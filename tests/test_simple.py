@@ -9,7 +9,7 @@ from modes import MODES, run, run_gradient
 from oracles import report, round_to
 from simple_oracle import simple_gradients
 
-from mindspore_rnnt import rnnt_loss, rnnt_loss_simple, simple_posteriors
+from mindspore_rnnt import prune_ranges, rnnt_loss, rnnt_loss_simple, simple_posteriors
 from mindspore_rnnt.reference import rnnt_loss_simple_reference as reference
 
 LOSS, POSTERIOR, GRADIENT = 1e-6, 1e-5, 1e-5  # the loss relative, the others absolute
@@ -60,10 +60,20 @@ def test_loss_and_gradients(mode, scales):
 @pytest.mark.parametrize("mode, scales", [("pynative", {}), *((m, SCALES[-1]) for m in MODES)])
 def test_posteriors(mode, scales):
     batch = simple_batch()
-    got, expected = run(simple_posteriors, batch, mode, **scales), reference(*batch, **scales)
+    got = run(simple_posteriors, batch, mode, reduction="none", **scales)
+    expected = reference(*batch, **scales)
     assert report("relative loss", got[0] / expected[0], np.ones(3)) <= LOSS
     assert report("blank", got[1], expected[1]) <= POSTERIOR
     assert report("label", got[2], expected[2]) <= POSTERIOR
+
+
+def test_posteriors_reduce_their_loss_as_the_loss_does():
+    batch = simple_batch()
+    for options in ({}, {"reduction": "sum"}):
+        loss = run(rnnt_loss_simple, batch, **options)[0]
+        posteriors = simple_posteriors(*map(Tensor, batch), **options)
+        assert posteriors.loss.shape == () and float(posteriors.loss) == float(loss)
+        assert prune_ranges(posteriors, *map(Tensor, batch[3:]), 2).shape == batch[0].shape[:2]
 
 
 @pytest.mark.parametrize("dtype, limit", [("float16", 1e-3), ("bfloat16", 8e-3)])

@@ -56,8 +56,8 @@ class PrunedRNNTLoss(OwnsJoiner):
         warmup_steps (int, optional): training calls in which the windows are not yet to be relied
             on. Default: ``2000`` .
         memory_budget, blank, clamp, reduction, fastemit_lambda, zero_infinity, validate: as in
-            :class:`mindspore_rnnt.JoinerRNNTLoss` ; `clamp` and `fastemit_lambda` are of the pruned
-            loss alone.
+            :class:`mindspore_rnnt.JoinerRNNTLoss` ; half of the budget is for rows of the joiner;
+            `clamp` and `fastemit_lambda` are of the pruned loss alone.
 
     Inputs:
         - **encoder_out** (Tensor) - of shape :math:`(B, max_T, D_e)`.
@@ -126,6 +126,8 @@ class PrunedRNNTLoss(OwnsJoiner):
         )
         simple_options = (self.blank, -1.0, True, 0.0, zero_infinity)
         self.simple_phases = SimplePhases(_CALLER, tuple(map(float, scales)), simple_options)
+        # The other half is for the simple joiner, which holds several tensors of (B, max_T, V).
+        self.chunk_rows = max(1, self.chunk_rows // 2)
         self.pruned_phases = self.phases_of(WindowPhases)
 
     def construct(

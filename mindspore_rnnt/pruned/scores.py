@@ -105,16 +105,19 @@ class ScoreGradients(_Scores):
         blanks, labels = self.total(of_blank, 1), self.total(of_label, 1)
         # Of the entries that the scores take: [k = blank] and [k = label].
         one, zero = ms.Tensor(1, ms.float32), ms.Tensor(0, ms.float32)
-        is_blank = self.one_hot(ms.Tensor([self.blank], ms.int32), am.shape[-1], one, zero)
-        is_label = self.one_hot(lm_labels, am.shape[-1], one, zero)
-        frames = self.total_of(of_blank, 2) * is_blank + self.product(of_label, is_label)
-        dam, dlm = 0.0 * frames, 0.0 * is_label
+        # The blank is one more step: sums and products of tensors of am's size would take several.
+        blank = ops.full((am.shape[0], 1), self.blank, dtype=ms.int32)
+        entries = self.one_hot(ops.cat((lm_labels, blank), 1), am.shape[-1], one, zero)
+        of_entries = ops.cat((of_label, self.total_of(of_blank, 2)), 2)
+        dam, dlm = 0.0, 0.0
         if self.combined > 0:
             am_exp, lm_exp = self.exp(am, am_labels, am_stats), self.exp(lm, lm_labels, lm_stats)
             of_product = am, lm, am_stats, lm_stats, am_exp, lm_exp
-            z_frames, z_steps = self.gradients(*of_product, P, of_cell)
+            z_frames, z_steps = self.gradients(*of_product, P, self.combined * of_cell)
+            is_label, is_blank = entries[:, :-1], entries[:, -1:]
             steps = ops.expand_dims(blanks, 2) * is_blank + ops.expand_dims(labels, 2) * is_label
-            dam, dlm = self.combined * (frames - z_frames), self.combined * (steps - z_steps)
+            dam = self.product(self.combined * of_entries, entries) - z_frames
+            dlm = self.combined * steps - z_steps
         if self.lm_only > 0:
             alone = self.gradient(lm, lm_labels, lm_stats, blanks + labels, blanks, labels)
             dlm = dlm - self.lm_only * alone
@@ -122,7 +125,7 @@ class ScoreGradients(_Scores):
             log_mean, share = self.log_mean(lm, lm_stats, lm_labels)
             x = am + log_mean
             of_sum = self.softmax(x, am_labels, self.stats(x, am_labels), self.total(of_cell, 2))
-            alone = self.am_only * (frames - of_sum)
+            alone = self.product(self.am_only * of_entries, entries) - self.am_only * of_sum
             dam = dam + alone
             # Through m: d log m[k] / d log softmax(lm[u])[k] = share[u, k].
             through = share * self.total_of(alone, 1)

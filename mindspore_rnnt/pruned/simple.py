@@ -92,7 +92,7 @@ def simple_posteriors(
     logit_lengths: Tensor,
     target_lengths: Tensor,
     blank: int = -1,
-    reduction: str = "none",
+    reduction: str = "mean",
     *,
     lm_only_scale: float = 0.0,
     am_only_scale: float = 0.0,
@@ -104,14 +104,13 @@ def simple_posteriors(
     what :func:`mindspore_rnnt.prune_ranges` chooses windows by.
 
     Args:
-        am, lm, targets, logit_lengths, target_lengths, blank: as in
-            :func:`mindspore_rnnt.rnnt_loss_simple` .
-        reduction, lm_only_scale, am_only_scale, zero_infinity, validate: likewise, but by default
-            the loss is not reduced.
+        am, lm, targets, logit_lengths, target_lengths, blank, reduction, lm_only_scale,
+            am_only_scale, zero_infinity, validate: as in :func:`mindspore_rnnt.rnnt_loss_simple` .
 
     Returns:
         RnntPosteriors as of :func:`mindspore_rnnt.rnnt_posteriors` for padded logits, its `blank`
-        and `label` of shape :math:`(B, max_T, max_U + 1)`.
+        and `label` of shape :math:`(B, max_T, max_U + 1)`; its `loss` is reduced as `reduction`
+        says.
 
     Raises:
         TypeError: If an argument is of the wrong type or dtype.

@@ -34,8 +34,8 @@ def simple_inputs(
     frames, steps = ops.range(0, max_t, 1) < T, ops.range(0, max_u1, 1) <= U
     cells = ops.logical_and(ops.expand_dims(frames, 2), ops.expand_dims(steps, 1))
     return (
-        ops.where(ops.expand_dims(frames, 2), am.astype(ms.float32), 0.0),
-        ops.where(ops.expand_dims(steps, 2), lm.astype(ms.float32), 0.0),
+        ops.masked_fill(am.astype(ms.float32), ops.expand_dims(ops.logical_not(frames), 2), 0.0),
+        ops.masked_fill(lm.astype(ms.float32), ops.expand_dims(ops.logical_not(steps), 2), 0.0),
         ops.where(frames, NO_LABEL_ARC, NO_CELL).astype(ms.int32),
         ops.where(steps, labels, NO_CELL),
         ops.logical_not(cells),
