@@ -5,9 +5,9 @@ A device is a module with `create_op(signature, bprop)`, which returns a callabl
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
-from typing import NamedTuple
 
 import mindspore as ms
 from mindspore.ops import Primitive
@@ -31,22 +31,25 @@ _INSTEAD: dict[str, Callable] = {
 }
 
 
-class Ops(NamedTuple):
-    """One primitive for each of `signatures.SIGNATURES`."""
+@ms.jit_class
+@dataclass(frozen=True)
+class Ops:
+    """One callable for each of `signatures.SIGNATURES`: a primitive, or what stands in its place,
+    which may be a Python function. (A graph by ast finds no function in a tuple, named or not.)"""
 
     fused: Primitive
     scale_grad: Primitive
     forward: Primitive
     backward: Primitive
-    row_labels: Primitive
+    row_labels: Callable
     row_stats: Primitive
     lattice: Primitive
     row_grad: Primitive
     tdt_lattice: Primitive
-    duration_log_probs: Primitive
-    duration_grad: Primitive
-    distillation: Primitive
-    align: Primitive
+    duration_log_probs: Callable
+    duration_grad: Callable
+    distillation: Callable
+    align: Callable
 
 
 @lru_cache

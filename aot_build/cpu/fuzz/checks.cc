@@ -138,6 +138,47 @@ void CheckTdt(const Problem& p, Random& random) {
   }
 }
 
+void CheckDurationHead(Random& random) {
+  const bool legal = random.Coin();
+  const auto one = [&] { return static_cast<float>(random.Below(127) - 63) / 16.0f; };
+  const auto some = [&] {
+    return legal ? one() : random.Of<float>({NAN, INFINITY, -INFINITY, 0.0f, -1.0f, 1e30f, one()});
+  };
+  const auto fill = [](Floats& x, int64_t size, const auto& value) {
+    x.resize(size);
+    std::generate(x.begin(), x.end(), value);
+  };
+  DurationHead head = {};
+  head.D = random.Of<int64_t>({1, 2, 5, 8, 17, 32, 33});
+  head.dtype = random.Of<const char*>({"float32", "float16", "bfloat16"});
+  head.at_end = random.Coin();
+  const int64_t n = random.Below(5000), D = head.D;
+  for (int64_t r = 0; r < n; ++r) {
+    head.row_labels.push_back(legal ? random.Of<int32_t>({-2, -1, 0, 3}) : random.Odd());
+  }
+  fill(head.logits, n * D, [&] { return legal ? one() : random.Of({one(), NAN, -INFINITY}); });
+  fill(head.coefficients, n * 3, some);
+  fill(head.posteriors, n * D, some);
+  fill(head.dloss, n, some);
+  fill(head.params, 8, [] { return 0.0f; });
+  const float clamp = head.params[1] = random.Of({-1.0f, 0.5f});
+  const Floats log_probs = RunDurationLogProbs(head), grad = RunDurationGrad(head);
+  for (int64_t r = 0; r < n; ++r) {
+    const bool is_cell = head.row_labels[r] != -2;
+    const Doubles expected = PlainLogSoftmax(&head.logits[r * D], D);
+    for (int64_t i = r * D, d = 0; d < D; ++d, ++i) {
+      if (!is_cell || head.dloss[r] == 0.0f) Near(grad[i], 0.0, 0.0, "gradient without a cell");
+      if (!is_cell) Near(log_probs[i], 0.0, 0.0, "log-prob without a cell");
+      if (!is_cell || !legal) continue;
+      Near(log_probs[i], expected[d], 3e-6, "log-prob of a duration");
+      double g = std::exp(expected[d]) * head.coefficients[r * 3] - head.posteriors[i];
+      if (clamp > 0.0f) g = std::min<double>(clamp, std::max<double>(-clamp, g));
+      g *= head.dloss[r];
+      Near(grad[i], g, LimitOf(head.dtype) * (4.0 + std::abs(g)), "gradient of a duration");
+    }
+  }
+}
+
 void CheckIllegal(const Problem& p, Random& random) {
   const Floats dloss(p.B, random.Of<float>({0.0f, 1.0f, -2.0f, INFINITY, NAN}));
   RunFused(p, dloss);

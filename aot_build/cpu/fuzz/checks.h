@@ -12,6 +12,8 @@ void CheckLoss(const Problem& p);
 void CheckRowLabels(const Problem& p);
 void CheckAlign(const Problem& p);
 void CheckTdt(const Problem& p, Random& random);
+// Of legal values and of any, on up to 5000 rows: the kernel divides them among threads.
+void CheckDurationHead(Random& random);
 // One axis of one tensor is off by one: refused, and no memory beside it is touched.
 void CheckShapes(const Problem& p, Random& random);
 

@@ -26,7 +26,7 @@ void RunOne(uint32_t seed, const std::vector<std::string>& levels,
   MindsporeRnntSetThreads(static_cast<int>(1 + random.Below(4)));
   const bool legal = random.Coin();
   const Problem p = legal ? LegalProblem(random) : IllegalProblem(random);
-  const int64_t kind = random.Below(5);
+  const int64_t kind = random.Below(6);
   if (!legal) {
     CheckIllegal(p, random);
   } else if (kind == 0) {
@@ -37,11 +37,13 @@ void RunOne(uint32_t seed, const std::vector<std::string>& levels,
     CheckShapes(p, random);
   } else if (kind == 3) {
     CheckRowLabels(p);
+  } else if (kind == 4) {
+    CheckDurationHead(random);
   } else {
     CheckLoss(p);
   }
-  static const char* const kKinds[] = {"alignments", "TDT lattices", "wrong shapes", "row labels",
-                                       "losses"};
+  static const char* const kKinds[] = {"alignments", "TDT lattices",   "wrong shapes",
+                                       "row labels", "duration heads", "losses"};
   ++counts[level + ", " + (legal ? kKinds[kind] : "illegal values")];
 }
 

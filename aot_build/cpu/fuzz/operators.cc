@@ -96,4 +96,22 @@ Tdt RunTdt(const Problem& p, const Floats& stats, const Floats& log_probs, const
   return {tdt.FloatsOf(0), tdt.FloatsOf(1), tdt.FloatsOf(2)};
 }
 
+Floats RunDurationLogProbs(const DurationHead& head) {
+  const int64_t n = head.rows(), D = head.D;
+  Call log_probs("RnntDurationLogProbs", RnntDurationLogProbs, head.at_end);
+  log_probs.Rows(head.logits, {n, D}, head.dtype).In(head.row_labels, {n}).Out({n, D});
+  Require(log_probs.Run(), "RnntDurationLogProbs refuses its shapes");
+  return log_probs.FloatsOf(0);
+}
+
+Floats RunDurationGrad(const DurationHead& head) {
+  const int64_t n = head.rows(), D = head.D;
+  Call grad("RnntDurationGrad", RnntDurationGrad, head.at_end);
+  grad.Rows(head.logits, {n, D}, head.dtype).In(head.row_labels, {n});
+  grad.In(head.coefficients, {n, 3}).In(head.posteriors, {n, D}).In(head.dloss, {n});
+  grad.In(head.params, {8}).Out({n, D}, head.dtype);
+  Require(grad.Run(), "RnntDurationGrad refuses its shapes");
+  return grad.FloatsOf(0);
+}
+
 }  // namespace fuzz

@@ -39,6 +39,20 @@ struct Tdt {
 };
 Tdt RunTdt(const Problem& p, const Floats& stats, const Floats& log_probs, const Ints& durations);
 
+// RnntDurationLogProbs and RnntDurationGrad on rows (n, D), which need no batch.
+struct DurationHead {
+  int64_t D;
+  std::string dtype;
+  Floats logits, params;  // logits exact in dtype
+  Ints row_labels;
+  Floats coefficients, posteriors, dloss;
+  bool at_end;
+
+  int64_t rows() const { return static_cast<int64_t>(row_labels.size()); }
+};
+Floats RunDurationLogProbs(const DurationHead& head);
+Floats RunDurationGrad(const DurationHead& head);
+
 }  // namespace fuzz
 
 #endif  // MINDSPORE_RNNT_CPU_FUZZ_OPERATORS_H_
