@@ -97,9 +97,9 @@ def at_least_zero(losses: Tensor, labels: Tensor, blank: int) -> Tensor:
 
 
 def at_least(losses: Tensor, least_loss: Tensor) -> Tensor:
-    """With the bound that RnntRowLabels gives; NaN in either is NaN. (Where an operand of
-    MindSpore's maximum is NaN, the CPU takes the second one.)"""
-    return ops.maximum(least_loss, losses) + 0.0 * least_loss
+    """With the bound that RnntRowLabels gives; NaN in either is NaN. (What a maximum with NaN is,
+    devices differ in: on the CPU it is the second operand. A comparison with NaN is false.)"""
+    return ops.where(losses < least_loss, least_loss, losses) + 0.0 * least_loss
 
 
 class InGivenPrecision(nn.Cell):

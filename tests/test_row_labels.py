@@ -3,11 +3,12 @@
 
 import numpy as np
 import pytest
-from mindspore import Tensor
+from mindspore import Tensor, ops
 from modes import MODES, run
-from row_labels import BAD_VALUES, expected_row_labels, legal_batch, with_bad_value
+from row_labels import BAD_VALUES, LOWEST, expected_row_labels, legal_batch, with_bad_value
 
 from mindspore_rnnt.kernels import get_ops
+from mindspore_rnnt.launch import at_least
 from mindspore_rnnt.native import pack_params
 from mindspore_rnnt.row_labels import row_labels
 
@@ -51,3 +52,15 @@ def test_packed_lengths_that_add_up_but_hold_a_bad_one():
     assert_right(row_labels, shape, (targets, T, U))
     T[:], U[:] = 2**30, 2**31 - 1  # 2**61 rows each: their sum wraps
     assert_right(row_labels, (1, 7), (targets, T, U))
+
+
+@pytest.mark.parametrize("choose", [np.fmax, np.maximum], ids=lambda f: f.__name__)
+def test_losses_have_the_bound_and_keep_nan_whatever_a_device_makes_of_a_maximum(
+    choose, monkeypatch
+):
+    monkeypatch.setattr(ops, "maximum", lambda *x: Tensor(choose(*(y.asnumpy() for y in x))))
+    losses = np.float32([1, -1e-7, -1, np.nan, np.inf, 2, np.nan, np.nan])
+    least_loss = np.float32([0, 0, LOWEST, 0, 0, np.nan, np.nan, LOWEST])
+    expected = np.float32([1, 0, -1, np.nan, np.inf, np.nan, np.nan, np.nan])
+    got = at_least(Tensor(losses), Tensor(least_loss)).asnumpy()
+    assert np.array_equal(got, expected, equal_nan=True)

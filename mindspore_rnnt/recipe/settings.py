@@ -111,10 +111,10 @@ class DataConfig(Section):
 
 
 class FeaturesConfig(Section):
-    sample_rate: int = 16000
+    sample_rate: AtLeastOne = 16000
     mels: AtLeastOne = 80
-    window_ms: Number = 25.0
-    hop_ms: Number = 10.0
+    window_ms: Positive = 25.0
+    hop_ms: Positive = 10.0
     cmvn_utterances: AtLeastOne = 2000  # whose mean and variance are the global ones
     cache: Text = ""  # folder for clean features; empty: in memory
     cache_mb: Count = 1024  # memory for clean features, when there is no folder
