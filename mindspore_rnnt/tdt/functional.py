@@ -119,7 +119,19 @@ def checked_tdt_loss(
     )
     _check_head(caller, head.dtype, head.shape, logits.shape, steps)
     arguments = (caller, logits, head, *batch[1:], steps, options, sigma, reduction)
-    return _reduced(*arguments) if compiled else in_given_precision(_reduced, *arguments)
+    if compiled:
+        return _reduced(*arguments)
+    return _pynative_loss(arguments)
+
+
+def _pynative_loss(arguments: tuple) -> Tensor:
+    """(A function within a function, because MindSpore's mixed precision copies the source of any
+    other and loses the names of this module.)"""
+
+    def launch() -> Tensor:
+        return _reduced(*arguments)
+
+    return in_given_precision(launch)
 
 
 def _reduced(
