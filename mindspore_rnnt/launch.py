@@ -96,12 +96,6 @@ def at_least_zero(losses: Tensor, labels: Tensor, blank: int) -> Tensor:
     return ops.select(ops.logical_and(no_blank, losses < 0), ops.zeros_like(losses), losses)
 
 
-def at_least(losses: Tensor, least_loss: Tensor) -> Tensor:
-    """With the bound that RnntRowLabels gives; NaN in either is NaN. (What a maximum with NaN is,
-    devices differ in: on the CPU it is the second operand. A comparison with NaN is false.)"""
-    return ops.where(losses < least_loss, least_loss, losses) + 0.0 * least_loss
-
-
 class InGivenPrecision(nn.Cell):
     """A Cell within a loss: `to_float` and amp would cast each of its inputs and operators to half
     precision, options and sums of a row, too. The dtype of its inputs decides."""

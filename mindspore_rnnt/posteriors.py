@@ -7,7 +7,6 @@ from mindspore import Tensor
 
 from .evaluation import EvaluationPhases, evaluate
 from .kernels import get_ops
-from .launch import at_least
 
 
 class RnntPosteriors(NamedTuple):
@@ -46,7 +45,8 @@ def rnnt_posteriors(
 
         - **loss** - of shape :math:`(B,)`.
         - **blank** - of shape :math:`(N,)` for packed and :math:`(B, max_T, max_U + 1)` for padded
-          logits; 0 in padding and in a sample without any possible path, NaN where the loss is NaN.
+          logits; 0 in padding, in a sample without any possible path, and in one whose lengths or
+          labels do not fit; NaN in a sample with a logit that is NaN.
         - **label** - likewise.
 
     Raises:
@@ -76,8 +76,8 @@ def rnnt_posteriors(
 class _Phases(EvaluationPhases):
     def results(self, stats: Tensor, batch: tuple, params: Tensor) -> tuple[Tensor, ...]:
         _, logit_lengths, target_lengths, least_loss = batch
-        loss, coefficients = get_ops().lattice(stats, logit_lengths, target_lengths, params)
-        return at_least(loss, least_loss), coefficients[..., 1], coefficients[..., 2]
+        inputs = stats, logit_lengths, target_lengths, least_loss, params
+        return get_ops().arc_posteriors(*inputs)
 
 
 _PHASES = _Phases("rnnt_posteriors")

@@ -104,3 +104,9 @@ def _row_counts(N: int, logit_lengths: Tensor, target_lengths: Tensor) -> Tensor
     overflows."""
     U1 = ops.maximum(target_lengths.astype(ms.int64) + 1, 0)
     return ops.minimum(ops.maximum(logit_lengths, 0) * U1, N + 1)
+
+
+def at_least(losses: Tensor, least_loss: Tensor) -> Tensor:
+    """With the bound that RnntRowLabels gives; NaN in either is NaN. (What a maximum with NaN is,
+    devices differ in: on the CPU it is the second operand. A comparison with NaN is false.)"""
+    return ops.where(losses < least_loss, least_loss, losses) + 0.0 * least_loss

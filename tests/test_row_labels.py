@@ -8,7 +8,7 @@ from modes import MODES, run
 from row_labels import BAD_VALUES, LOWEST, expected_row_labels, legal_batch, with_bad_value
 
 from mindspore_rnnt.kernels import get_ops
-from mindspore_rnnt.launch import at_least
+from mindspore_rnnt.row_labels import at_least
 from mindspore_rnnt.native import pack_params
 from mindspore_rnnt.row_labels import row_labels
 

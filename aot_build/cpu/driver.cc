@@ -71,7 +71,12 @@ void ScaleGrad(Logits grad, const BatchShape& shape, const int32_t* logit_length
 void LatticeOfRows(const StatsBatch& input, const Options& options, float* loss,
                    float* coefficients) {
   const Batch batch(input.shape, input.logit_lengths, input.target_lengths);
-  Lattice(batch, {input.stats, kStatsFloats}, options, loss, {coefficients, kCoefficientsFloats});
+  LatticeOfBatch(batch, input.stats, options, loss, coefficients);
+}
+
+void LatticeOfBatch(const Batch& batch, float* stats, const Options& options, float* loss,
+                    float* coefficients) {
+  Lattice(batch, {stats, kStatsFloats}, options, loss, {coefficients, kCoefficientsFloats});
   ClearPadding(batch, kCoefficientsFloats, coefficients);
 }
 

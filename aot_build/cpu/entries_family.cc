@@ -79,6 +79,20 @@ RNNT_ENTRY(RnntDistillation, 6, 2, 5) {
                 rnnt::kCoefficientsFloats});
 }
 
+RNNT_ENTRY(RnntArcPosteriors, 5, 3, 4) {
+  const rnnt::StatsBatch batch = rnnt::StatsBatchOf(tensors, 1);
+  const Tensor stats = tensors.At(0, "stats");
+  const int64_t B = batch.shape.B;
+  const auto per_row = [&](int i, const char* name) {
+    return tensors.At(i, name).MustHaveShape(stats.Leading()).As<float>();
+  };
+  const rnnt::ArcPosteriorsOut out = {stats.size() / rnnt::kStatsFloats,
+                                      tensors.At(3, "least_loss").MustHaveShape({B}).As<float>(),
+                                      tensors.At(5, "loss").MustHaveShape({B}).As<float>(),
+                                      per_row(6, "post_blank"), per_row(7, "post_label")};
+  rnnt::ArcPosteriors(batch, rnnt::OptionsOf(tensors.At(4, "params"), 0), out);
+}
+
 RNNT_ENTRY(RnntAlign, 6, 3, 5) {
   const rnnt::StatsBatch batch = rnnt::StatsBatchOf(tensors, 1);
   const Tensor targets = tensors.At(3, "targets").MustHaveShape({batch.shape.B, -1});

@@ -71,6 +71,9 @@ Shapes TdtShapes(const Inputs& in) {
 Shapes DistillationShapes(const Inputs& in) {
   return {in[4], in.WithLastAxis(0, rnnt::kCoefficientsFloats)};
 }
+Shapes ArcPosteriorsShapes(const Inputs& in) {
+  return {in[1], in.WithoutLastAxis(0), in.WithoutLastAxis(0)};
+}
 Types ThreeFloats(const Types&) { return {kFloat32, kFloat32, kFloat32}; }
 
 // The shapes of frames, log_probs and path_log_prob.
@@ -121,4 +124,5 @@ RNNT_INFER_MANY(RnntTdtLattice, TdtShapes, ThreeFloats)
 RNNT_INFER_ONE(RnntDurationLogProbs, LikeFirst, Float)
 RNNT_INFER_ONE(RnntDurationGrad, LikeFirst, TypeOfFirst)
 RNNT_INFER_MANY(RnntDistillation, DistillationShapes, TwoFloats)
+RNNT_INFER_MANY(RnntArcPosteriors, ArcPosteriorsShapes, ThreeFloats)
 RNNT_INFER_MANY(RnntAlign, AlignShapes, AlignTypes)

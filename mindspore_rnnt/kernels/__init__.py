@@ -12,6 +12,7 @@ from importlib import import_module
 import mindspore as ms
 from mindspore.ops import Primitive
 
+from ..arc_posteriors import arc_posteriors_of
 from ..ascend.package import expose
 from ..divergence import distillation
 from ..duration_head import duration_grad, duration_log_probs
@@ -49,6 +50,7 @@ class Ops:
     duration_log_probs: Callable
     duration_grad: Callable
     distillation: Callable
+    arc_posteriors: Callable
     align: Callable
 
 
@@ -93,14 +95,15 @@ def _create_ops(device_target: str) -> Ops:
         )
     device = import_module(_DEVICES[device_target], __name__)
 
-    def create(name: str, bprop: Callable) -> Callable:
+    def create(name: str, bprop: Callable, instead: Callable | None = None) -> Callable:
         signature = SIGNATURES[name]
         if device_target not in signature.devices:
-            return _INSTEAD[name]
+            return instead or _INSTEAD[name]
         return device.create_op(signature, bprop)
 
     scale_grad = create("RnntScaleGrad", gradients.scale_grad_bprop)
     backward = create("RnntBackward", gradients.backward_bprop)
+    lattice = create("RnntLattice", gradients.lattice_bprop)
     return Ops(
         fused=create("RnntFused", gradients.fused_bprop(scale_grad)),
         scale_grad=scale_grad,
@@ -108,11 +111,14 @@ def _create_ops(device_target: str) -> Ops:
         backward=backward,
         row_labels=create("RnntRowLabels", gradients.row_labels_bprop),
         row_stats=create("RnntRowStats", gradients.row_stats_bprop),
-        lattice=create("RnntLattice", gradients.lattice_bprop),
+        lattice=lattice,
         row_grad=create("RnntRowGrad", gradients.row_grad_bprop),
         tdt_lattice=create("RnntTdtLattice", gradients.tdt_lattice_bprop),
         duration_log_probs=create("RnntDurationLogProbs", gradients.duration_log_probs_bprop),
         duration_grad=create("RnntDurationGrad", gradients.duration_grad_bprop),
         distillation=create("RnntDistillation", gradients.distillation_bprop),
+        arc_posteriors=create(
+            "RnntArcPosteriors", gradients.arc_posteriors_bprop, arc_posteriors_of(lattice)
+        ),
         align=create("RnntAlign", gradients.align_bprop),
     )

@@ -187,6 +187,18 @@ def distillation_bprop(
     refuse_gradient("RnntDistillation")
 
 
+def arc_posteriors_bprop(
+    stats: Tensor,
+    logit_lengths: Tensor,
+    target_lengths: Tensor,
+    least_loss: Tensor,
+    params: Tensor,
+    out: Any,
+    dout: Any,
+) -> NoReturn:
+    refuse_gradient("RnntArcPosteriors")
+
+
 def align_bprop(
     stats: Tensor,
     logit_lengths: Tensor,

@@ -115,6 +115,13 @@ _ALL = (
         (LOSS, COEFFICIENTS),
         devices=_CPU,
     ),
+    # The posteriors of the arcs, one array for blanks and one for labels.
+    Signature(
+        "RnntArcPosteriors",
+        (*STATS_BATCH, LEAST_LOSS, PARAMS),
+        (LOSS, Operand("post_blank", FLOAT32), Operand("post_label", FLOAT32)),  # (..) both
+        devices=_CPU,
+    ),
     # The most probable path.
     Signature(
         "RnntAlign",

@@ -15,7 +15,8 @@ from mindspore import Tensor, nn, ops
 from ..kernels import get_ops
 from ..kernels.gradients import refuse_double_backward
 from ..kernels.recorder import refuse_recorded_bprop
-from ..launch import at_least, params_tensor
+from ..launch import params_tensor
+from ..row_labels import at_least
 
 
 @lru_cache

@@ -16,8 +16,8 @@ extern "C" {
 using Entry = int(int count, void** data, int* ranks, int64_t** shapes, const char** dtypes, void*,
                   void*);
 Entry RnntFused, RnntScaleGrad, RnntForward, RnntBackward, RnntRowStats, RnntLattice, RnntRowGrad,
-    RnntAlign, RnntTdtLattice, RnntRowLabels, RnntDistillation, RnntDurationLogProbs,
-    RnntDurationGrad;
+    RnntArcPosteriors, RnntAlign, RnntTdtLattice, RnntRowLabels, RnntDistillation,
+    RnntDurationLogProbs, RnntDurationGrad;
 const char* MindsporeRnntCpuLevels();
 int MindsporeRnntSelectCpuLevel(const char* level);
 void MindsporeRnntSetThreads(int threads);

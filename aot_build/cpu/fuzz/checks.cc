@@ -198,6 +198,7 @@ void CheckIllegal(const Problem& p, Random& random) {
   Ints samples(p.rows());
   for (int32_t& sample : samples) sample = random.Odd();
   RunDistillation(p, stats, RunRowStats(p, labels), {labels, samples, rows.least_loss});
+  RunArcPosteriors(p, stats, random.Coin() ? rows.least_loss : Floats(p.B, 0.0f));
   RunAlign(p, stats, random.Coin() ? rows.least_loss : Floats(p.B, 0.0f));
   const Ints durations = RandomDurations(random, random.Coin());
   Floats log_probs(p.rows() * static_cast<int64_t>(durations.size()));

@@ -75,6 +75,15 @@ Result RunDistillation(const Problem& p, const Floats& stats, const Floats& teac
   return {distillation.FloatsOf(0), distillation.FloatsOf(1)};
 }
 
+ArcPosteriors RunArcPosteriors(const Problem& p, const Floats& stats, const Floats& least_loss) {
+  Call arcs("RnntArcPosteriors", RnntArcPosteriors, p.at_end);
+  arcs.In(stats, p.Of(4)).In(p.logit_lengths, {p.B}).In(p.target_lengths, {p.B});
+  arcs.In(least_loss, {p.B}).In(p.params, {8});
+  arcs.Out({p.B}).Out(p.cells).Out(p.cells);
+  Require(arcs.Run(), "RnntArcPosteriors refuses its shapes");
+  return {arcs.FloatsOf(0), arcs.FloatsOf(1), arcs.FloatsOf(2)};
+}
+
 Alignment RunAlign(const Problem& p, const Floats& stats, const Floats& least_loss) {
   Call align("RnntAlign", RnntAlign, p.at_end);
   align.In(stats, p.Of(4)).In(p.logit_lengths, {p.B}).In(p.target_lengths, {p.B});

@@ -28,6 +28,11 @@ Result RunPhases(const Problem& p, const Ints& row_labels, const Floats& stats);
 Result RunDistillation(const Problem& p, const Floats& stats, const Floats& teacher_stats,
                        const RowLabels& rows);
 
+struct ArcPosteriors {
+  Floats loss, blank, label;
+};
+ArcPosteriors RunArcPosteriors(const Problem& p, const Floats& stats, const Floats& least_loss);
+
 struct Alignment {
   Ints frames;
   Floats log_probs, path_log_prob;
