@@ -8,9 +8,8 @@ from modes import MODES, run
 from row_labels import BAD_VALUES, LOWEST, expected_row_labels, legal_batch, with_bad_value
 
 from mindspore_rnnt.kernels import get_ops
-from mindspore_rnnt.row_labels import at_least
 from mindspore_rnnt.native import pack_params
-from mindspore_rnnt.row_labels import row_labels
+from mindspore_rnnt.row_labels import at_least, row_labels
 
 PADDED = pytest.mark.parametrize("padded", [False, True], ids=["packed", "padded"])
 
