@@ -77,21 +77,36 @@ def rnnt_distillation_loss(
         >>> print(f"{float(loss):.4f}")
         0.7080
     """
-    compiled = is_compiled(ops.clamp)
-    if not compiled:
-        check_tensors(_CALLER, ("teacher_logits",), (teacher_logits,))
-    options = (blank, -1.0, True, 0.0, False)
-    inputs = (logits, targets, logit_lengths, target_lengths)
-    batch = checked_batch(_CALLER, *inputs, options, validate, compiled)
-    teacher = (teacher_logits.dtype, teacher_logits.shape)
-    _check(logits.shape, *teacher, blank, temperature, reduction)
-    if validate and not compiled:
-        of_teacher = teacher_logits.shape[-1], "'teacher_logits'"
-        check_labels(_CALLER, targets.asnumpy(), target_lengths.asnumpy(), *of_teacher)
-    phases = _phases(options, float(temperature))
-    arguments = (batch[0], ops.stop_gradient(teacher_logits), *batch[1:])
-    losses = phases(*arguments) if compiled else in_given_precision(phases, *arguments)
-    return reduce_losses(losses[0], reduction)
+    inputs = (logits, teacher_logits, targets, logit_lengths, target_lengths)
+    return _checked_loss(inputs, blank, temperature, reduction, validate)
+
+
+def _checked_loss(
+    inputs: tuple, blank: int, temperature: float, reduction: str, validate: bool
+) -> Tensor:
+    """(A function within a function, because MindSpore's mixed precision copies the source of any
+    other and loses the names of this module.)"""
+
+    def checked() -> Tensor:
+        logits, teacher_logits, targets, logit_lengths, target_lengths = inputs
+        compiled = is_compiled(ops.clamp)
+        if not compiled:
+            check_tensors(_CALLER, ("teacher_logits",), (teacher_logits,))
+        options = (blank, -1.0, True, 0.0, False)
+        batch = checked_batch(
+            _CALLER, logits, targets, logit_lengths, target_lengths, options, validate, compiled
+        )
+        teacher = (teacher_logits.dtype, teacher_logits.shape)
+        _check(logits.shape, *teacher, blank, temperature, reduction)
+        if validate and not compiled:
+            of_teacher = teacher_logits.shape[-1], "'teacher_logits'"
+            check_labels(_CALLER, targets.asnumpy(), target_lengths.asnumpy(), *of_teacher)
+        arguments = (batch[0], ops.stop_gradient(teacher_logits), *batch[1:])
+        phases = _phases(options, float(temperature))
+        losses = phases(*arguments) if compiled else in_given_precision(phases, *arguments)
+        return reduce_losses(losses[0], reduction)
+
+    return checked()
 
 
 @lru_cache

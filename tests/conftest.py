@@ -12,7 +12,13 @@ TESTS = Path(__file__).parent
 # Folders and files whose tests train, compile C++, start processes or compile many graphs.
 SLOW = {
     *("ascend", "package", "parity", "recipe", "twin"),
-    *("test_alignment.py", "test_bench_family.py", "test_commands.py", "test_compositions.py"),
+    *(
+        "test_alignment.py",
+        "test_bench_family.py",
+        "test_commands.py",
+        "test_copied_sources.py",
+        "test_compositions.py",
+    ),
     *("test_distillation.py", "test_family_errors.py", "test_first_calls.py"),
     *("test_joiner_loss.py", "test_memory.py", "test_modes.py"),
     *("test_pruned.py", "test_pruned_cell.py", "test_rnnt_loss.py", "test_row_labels.py"),

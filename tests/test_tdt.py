@@ -1,11 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """tdt_loss and TDTLoss against path enumeration and float64, in every layout and mode."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import mindspore as ms
 import numpy as np
 import pytest
@@ -15,7 +10,6 @@ from modes import MODES, run_gradient
 from oracles import TOLERANCE, random_batch, report, round_to
 from tdt import DURATION_SETS, duration_logits, enumerate_tdt_paths, softmax
 
-import mindspore_rnnt
 from mindspore_rnnt import TDTLoss, split_tdt_logits, tdt_loss
 from mindspore_rnnt.duration_head import duration_grad, duration_log_probs
 from mindspore_rnnt.kernels import get_ops
@@ -326,33 +320,3 @@ def test_the_duration_head_as_a_composition(clamp):
             assert a.dtype == b.dtype
             limit = 2e-6 if a.dtype == ms.float32 else 1e-3
             assert report("head", a.asnumpy(), b.asnumpy()) <= limit
-
-
-O1 = """
-import mindspore as ms, numpy as np
-from mindspore import Tensor, amp, nn, ops
-from mindspore_rnnt import TDTLoss
-
-class Net(nn.Cell):
-    def __init__(self):
-        super().__init__()
-        self.loss_fn = TDTLoss(durations=(0, 1), blank=0)
-
-    def construct(self, logits, head, targets, logit_lengths, target_lengths):
-        return self.loss_fn(logits, head, targets, logit_lengths, target_lengths)
-
-net = amp.auto_mixed_precision(Net(), "O1", ms.float16)
-heads = ops.zeros((1, 3, 3, 5)), ops.zeros((1, 3, 3, 2))
-loss = net(*heads, Tensor([[1, 2]]), Tensor([3]), Tensor([2]))
-assert abs(float(loss) - 6.4009) < 1e-4, loss
-"""
-
-
-def test_mixed_precision_that_copies_sources(tmp_path):
-    """O1 finds a package only where sys.path has its folder. The value is that of the docstring."""
-    (tmp_path / "o1.py").write_text(O1)
-    path = str(Path(mindspore_rnnt.__file__).parents[1])
-    command = [sys.executable, "o1.py"]
-    env = os.environ | {"PYTHONPATH": path}
-    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr

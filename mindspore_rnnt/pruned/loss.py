@@ -81,11 +81,15 @@ def rnnt_loss_pruned(
         check_tensors(_CALLER, PRUNED_DIMS, inputs)
     dtypes, shapes = tuple([x.dtype for x in inputs]), tuple([x.shape for x in inputs])
     _check(dtypes, shapes, options, reduction, validate)
-    if compiled:
-        return reduce_losses(_losses(inputs, options), reduction)
-    if validate:
+    if validate and not compiled:
         check_pruned_values(_CALLER, logits.shape, *[x.asnumpy() for x in inputs[1:]])
-    return reduce_losses(in_given_precision(_losses, inputs, options), reduction)
+
+    # Within a function, because MindSpore's mixed precision copies the source of any other and
+    # loses the names of this module.
+    def launch() -> Tensor:
+        return reduce_losses(_losses(inputs, options), reduction)
+
+    return launch() if compiled else in_given_precision(launch)
 
 
 def _losses(inputs: tuple, options: tuple) -> Tensor:

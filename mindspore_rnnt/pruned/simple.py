@@ -146,12 +146,16 @@ def _simple(caller: str, inputs: tuple, options: tuple) -> tuple:
     if not compiled:
         check_tensors(caller, SIMPLE_DIMS, inputs)
     _check(caller, tuple([x.dtype for x in inputs]), tuple([x.shape for x in inputs]), options)
-    if compiled:
-        return _checked_simple(caller, inputs, options)
-    if options[-1]:
+    if options[-1] and not compiled:
         am, lm, *ints = inputs
         check_simple_values(caller, am.shape, lm.shape, *[x.asnumpy() for x in ints])
-    return in_given_precision(_checked_simple, caller, inputs, options)
+
+    # Within a function, because MindSpore's mixed precision copies the source of any other and
+    # loses the names of this module.
+    def launch() -> tuple:
+        return _checked_simple(caller, inputs, options)
+
+    return launch() if compiled else in_given_precision(launch)
 
 
 def _checked_simple(caller: str, inputs: tuple, options: tuple) -> tuple:
