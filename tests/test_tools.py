@@ -15,6 +15,7 @@ from mindspore_rnnt.bench import contenders, timing
 from mindspore_rnnt.bench import run as bench_run
 from mindspore_rnnt.bench.contenders import memory_bytes
 from mindspore_rnnt.bench.problems import librispeech, uniform
+from mindspore_rnnt.bench.profile import KERNELS
 from mindspore_rnnt.bench.report import Report
 
 CONFIG = """
@@ -95,6 +96,8 @@ def test_bench_writes_table_csv_and_plot(tmp_path):
     with (output / "results.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert {row["section"] for row in rows} == {"sizes", "LibriSpeech", "profile", "V", "threads"}
+    alone = [row["section"] for row in rows if row["contender"] == KERNELS]
+    assert alone == ["profile", "threads"]
     assert {"two-op jit", "fused pynative", "torchaudio", "stream"} <= {
         r["contender"] for r in rows
     }

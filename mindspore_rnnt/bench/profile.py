@@ -11,6 +11,7 @@ from ..native.params import pack_params
 from .problems import Problem
 from .timing import Timing, measure_calls
 
+KERNELS = "two-op kernels"
 STATE = 5  # floats per row that RnntForward leaves to RnntBackward
 
 
@@ -47,7 +48,7 @@ def profile(problem: Problem, threads: int, seconds: float) -> dict[str, Timing]
             "RnntScaleGrad": lambda: native.run_op(
                 "RnntScaleGrad", [grad, *ints[1:], dloss], [scaled]
             ),
-            "two-op kernels": both,
+            KERNELS: both,
             "two-op kernels, fresh memory": fresh,
         },
         seconds,

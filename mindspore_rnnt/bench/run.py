@@ -15,7 +15,7 @@ from .contenders import FORMS, available
 from .family import LOSSES, measure_family, measure_pruned
 from .memory import MODES, peak_bytes
 from .problems import librispeech, uniform
-from .profile import profile
+from .profile import KERNELS, profile
 from .report import Report
 from .timing import measure
 
@@ -74,6 +74,9 @@ def _run(config, report):
                 size[axis] = value
             problem = uniform(**size)
             timings = _apart(measure, problem, [*ours, *peers], threads, config.seconds)
+            if axis == "threads":  # what MindSpore's own threads hide
+                alone = _apart(profile, problem, threads, config.seconds)
+                timings |= {KERNELS: alone[KERNELS]}
             report.add(axis, problem, threads, timings, value)
     report.plot()
 
