@@ -104,8 +104,9 @@ def simple_posteriors(
     what :func:`mindspore_rnnt.prune_ranges` chooses windows by.
 
     Args:
-        am, lm, targets, logit_lengths, target_lengths, blank, reduction, lm_only_scale,
-            am_only_scale, zero_infinity, validate: as in :func:`mindspore_rnnt.rnnt_loss_simple` .
+        am, lm, targets, logit_lengths, target_lengths: as in
+            :func:`mindspore_rnnt.rnnt_loss_simple` .
+        blank, reduction, lm_only_scale, am_only_scale, zero_infinity, validate: as there.
 
     Returns:
         RnntPosteriors as of :func:`mindspore_rnnt.rnnt_posteriors` for padded logits, its `blank`
