@@ -12,6 +12,7 @@ import numpy as np
 import yaml
 
 from ...tools.configs import config_path
+from .text import visible
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ def load_grammar(path: str | Path) -> Grammar:
         raise ValueError(f"{found}: a grammar has 'template' and 'slots'")
     slots = tree["slots"]
     parts = []
-    for number, piece in enumerate(re.split(r"\{(\w+)\}", tree["template"])):
+    for number, piece in enumerate(re.split(r"\{(\w+)\}", visible(tree["template"]))):
         if number % 2 == 0:
             if piece:
                 parts.append(("text", piece))
@@ -82,4 +83,5 @@ def load_grammar(path: str | Path) -> Grammar:
             raise ValueError(f"{found}: slot '{name}' must map phrases to meanings")
         if not all(isinstance(phrase, str) for phrase in phrases):
             raise ValueError(f"{found}: the phrases of slot '{name}' must be strings")
+        slots[name] = {visible(phrase): meaning for phrase, meaning in phrases.items()}
     return Grammar(tuple(parts), slots, tree.get("pinyin", {}), tree.get("bopomofo", {}))

@@ -11,8 +11,18 @@ import numpy as np
 
 BLANK = 0
 BLANK_NAME = "<blank>"
-# Zero width space, word joiner and byte order mark: no character to learn.
-INVISIBLE = dict.fromkeys((0x200B, 0x2060, 0xFEFF))
+# Characters of category Cf that are drawn: they enclose the number or the word behind them.
+DRAWN = frozenset(
+    "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"
+)
+# Of other categories, and not drawn: the grapheme joiner, fillers, variation selectors.
+FILLERS = (0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0)
+SELECTORS = ((0x180B, 0x180F), (0xFE00, 0xFE0F), (0xE0100, 0xE01EF))
+NOT_DRAWN = frozenset(
+    map(chr, [*FILLERS, *(code for low, high in SELECTORS for code in range(low, high + 1))])
+)
+NON_JOINER, JOINER = "\u200c", "\u200d"
+VIRAMA = 9  # combining class of the signs that take an Indic letter's vowel away
 
 
 class Vocabulary:
@@ -76,12 +86,44 @@ def read_lines(path: str | Path) -> list[str]:
 
 
 def normalise(text: str, fold_case: bool = False) -> str:
-    """Unicode NFKC, nothing invisible, single spaces; none in Chinese, where corpora split words.
+    """Nothing invisible, Unicode NFKC, single spaces; none in Chinese, where corpora split words.
 
     `fold_case` makes letters small, for scripts that have both.
     """
-    text = unicodedata.normalize("NFKC", text).translate(INVISIBLE)
+    text = unicodedata.normalize("NFKC", visible(text))
     text = "".join(" " if unicodedata.category(item) == "Cc" else item for item in text)
     text = text.lower() if fold_case else text
     has_chinese = any("\u4e00" <= item <= "\u9fff" for item in text)
     return "".join(text.split()) if has_chinese else " ".join(text.split())
+
+
+def visible(text: str) -> str:
+    """Without what cannot be seen: formats (category Cf), variation selectors, fillers.
+
+    The two joiners stay where they are spelling: both behind an Indic virama, the non-joiner also
+    between Arabic letters (Persian suffixes). Those are the places where RFC 5892 allows them.
+    """
+    kept = [item for item in text if item in (NON_JOINER, JOINER) or not _is_invisible(item)]
+    return "".join(
+        item
+        for place, item in enumerate(kept)
+        if item not in (NON_JOINER, JOINER) or _is_spelling(kept, place)
+    )
+
+
+def _is_invisible(item: str) -> bool:
+    return (unicodedata.category(item) == "Cf" and item not in DRAWN) or item in NOT_DRAWN
+
+
+def _is_spelling(text: Sequence[str], place: int) -> bool:
+    """Whether the joiner at a place shapes letters of a script that needs it."""
+    before, behind = text[:place][::-1], text[place + 1 :]
+    if before and unicodedata.combining(before[0]) == VIRAMA:
+        return True
+    # Vowel signs may stand between an Arabic letter and the joiner; they have no direction.
+    sides = [
+        next((item for item in side if unicodedata.bidirectional(item) != "NSM"), " ")
+        for side in (before, behind)
+    ]
+    arabic = all(unicodedata.bidirectional(item) == "AL" for item in sides)
+    return arabic and text[place] == NON_JOINER

@@ -49,3 +49,12 @@ def test_bad_grammars_name_the_fault(tmp_path, text, message):
     path.write_text(text)
     with pytest.raises(ValueError, match=message):
         load_grammar(path)
+
+
+def test_what_cannot_be_seen_is_no_part_of_a_sentence(tmp_path):
+    path = tmp_path / "g.yaml"
+    text = "template: '{a}\u200e号 {b}'\nslots: {a: {\u202a记录\u202c: 1}, b: {می\u200cخواهم: 2}}\n"
+    path.write_text(text, encoding="utf-8")
+    found = load_grammar(path)
+    assert found.sentences() == ["记录号 می\u200cخواهم"]
+    assert found.slots["a"] == {"记录": 1}

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The vocabulary and the normalisation of transcripts."""
 
+import sys
+import unicodedata
+
 import pytest
 
 from mindspore_rnnt.recipe.data.text import Vocabulary, normalise
@@ -38,6 +41,46 @@ def test_what_cannot_be_seen_is_no_character():
     assert normalise("a\u200bb\ufeff") == "ab"
     assert normalise("a\x00b\u2028 c") == "a b c"
     assert normalise("Ärger ABC", fold_case=True) == "ärger abc"
+
+
+def test_no_invisible_character_is_learned():
+    """All of category Cf, which Unicode keeps for formats, and what is as invisible without it."""
+    formats = [chr(n) for n in range(sys.maxunicode + 1) if unicodedata.category(chr(n)) == "Cf"]
+    drawn = {item for item in formats if normalise(f"a{item}b") != "ab"}
+    assert len(formats) > 150 and len(drawn) < 15 and {"\u0600", "\u06dd"} <= drawn
+    others = "\ufe0f\U000e0100\u180b\u034f\u3164\uffa0"
+    for one in "\u200e\u202a\u2066\u00ad\u180e\ufeff\u2060" + others:
+        assert normalise(f"记{one}录") == "记录", hex(ord(one))
+        assert normalise(f"to{one} be") == "to be", hex(ord(one))
+    assert normalise("e\u200b\u0301") == "é", "one spelling of what looks the same"
+    assert Vocabulary.of_texts([normalise("\u202b记\u200f录\u202c")]).characters == ["录", "记"]
+
+
+@pytest.mark.parametrize(
+    "spelled",
+    [
+        "می\u200cخواهم",  # Persian: a prefix that does not join its verb
+        "هِ\u200cها",  # a vowel sign between letter and joiner
+        "क्\u200dष",  # Hindi: a half letter
+        "ക്\u200cഷ",
+        "ന്\u200d",  # Malayalam: a letter without vowel at the end of a word
+    ],
+)
+def test_joiners_stay_where_they_are_spelling(spelled):
+    assert normalise(spelled) == unicodedata.normalize("NFKC", spelled)
+    joiner = next(item for item in spelled if item in "\u200c\u200d")
+    elsewhere = [
+        "记{}录",
+        "a{}b",
+        "{}ab",
+        "ab{}",
+        "می{} خ",
+        "{}می",
+        "क{}ष",
+        "\U0001f469{}\U0001f527",
+    ]
+    for text in elsewhere:
+        assert normalise(text.format(joiner)) == text.format(""), text
 
 
 def test_a_vocabulary_may_begin_with_a_byte_order_mark(tmp_path):
