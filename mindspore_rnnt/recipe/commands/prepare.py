@@ -41,10 +41,12 @@ def run(
         if not part:
             continue
         some = _draw(part, limit, config.data.seed) if limit else part
-        written = corpus.write_manifest(_utterances(some, name, rate), output, name)
+        bad = corpus.BadFiles()
+        written = corpus.write_manifest(_utterances(some, name, rate, bad), output, name)
+        bad.report(str(folder), len(some), data.strict)
         manifests[name] = written
         speakers = ", ".join(sorted({item.speaker for item in some}))
-        print(f"{written}: {len(some)} utterances by {speakers}")
+        print(f"{written}: {len(some) - len(bad)} utterances by {speakers}")
     print(f"licence of these recordings: {packages.LICENCES[kind]}")
     return manifests
 
@@ -55,10 +57,17 @@ def _draw(part: Sequence[packages.Recording], limit: int, seed: int) -> list[pac
 
 
 def _utterances(
-    recordings: Sequence[packages.Recording], name: str, rate: int
+    recordings: Sequence[packages.Recording], name: str, rate: int, bad: corpus.BadFiles
 ) -> Iterator[corpus.Utterance]:
     for number, item in enumerate(tqdm(recordings, desc=name, unit="file")):
-        audio = packages.samples(item, rate, np.random.default_rng([1, number]))
+        try:
+            audio = packages.samples(item, rate, np.random.default_rng([1, number]))
+        except corpus.UNREADABLE as error:
+            bad.add("unreadable", item.key, str(error))
+            continue
         peak = np.abs(audio).max(initial=0.0)
+        if peak == 0.0:
+            bad.add("silent", item.key)
+            continue
         pcm = np.rint(audio * (16384 / max(peak, 1e-3))).astype(np.int16)
         yield corpus.Utterance(item.key, item.text, len(pcm), rate, item.speaker, pcm=pcm)

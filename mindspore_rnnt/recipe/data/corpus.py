@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -45,12 +45,15 @@ class Utterance:
 
     def audio(self) -> np.ndarray:
         """float32 in [-1, 1]; a ValueError for a recording of speech that is all zeros."""
+        audio = self._read()
+        if self.text and not audio.any():
+            raise ValueError(f"{self.path or self.key} is silent: all samples are 0")
+        return audio
+
+    def _read(self) -> np.ndarray:
         if self.pcm is not None:
             return self.pcm.astype(np.float32) / 32768
-        audio = read_audio(self.path, self.sample_rate, self.start, self.samples)
-        if self.text and not audio.any():
-            raise ValueError(f"{self.path} is silent: all samples are 0")
-        return audio
+        return read_audio(self.path, self.sample_rate, self.start, self.samples)
 
 
 class BadFiles(list):
@@ -83,15 +86,13 @@ def load_corpus(
 ) -> list[Utterance]:
     """The usable utterances of a corpus; with a vocabulary, only texts that it can spell.
 
-    In a test set all count that can be heard: nothing is left out for being long or hard to spell.
+    In a test set all count that can be heard: nothing is left out for being short or long, hard to
+    spell or too quickly spoken.
     """
-    longest = float("inf") if is_test else config.data.max_seconds
-    if is_test:
-        vocabulary = None
     entries = read_entries(source)
     bad, good = BadFiles(), []
     for entry in entries:
-        utterance = _inspect(entry, config, vocabulary, longest, bad)
+        utterance = _inspect(entry, config, vocabulary, is_test, bad)
         if utterance is not None:
             good.append(utterance)
     bad.report(str(source), len(entries), config.data.strict)
@@ -131,28 +132,47 @@ def to_mono(audio: np.ndarray, path: str | Path) -> np.ndarray:
     return mono
 
 
+def readable(
+    utterances: Iterable[Utterance], bad: BadFiles
+) -> Iterator[tuple[Utterance, np.ndarray]]:
+    """Utterances and their audio; those that cannot be read any more go to `bad`."""
+    for item in utterances:
+        try:
+            audio = item.audio()
+        except UNREADABLE as error:
+            bad.add("unreadable audio", item.key, str(error))
+        else:
+            yield item, audio
+
+
 def write_manifest(utterances: Iterable[Utterance], folder: str | Path, name: str) -> Path:
-    """Write wav files and `<name>.jsonl` that names them: the form `load_corpus` reads."""
-    folder = Path(folder)
+    """Write wav files and `<name>.jsonl` that names them: the form `load_corpus` reads.
+
+    What cannot be read is left out with a warning.
+    """
+    folder, bad = Path(folder), BadFiles()
     (folder / name).mkdir(parents=True, exist_ok=True)
     lines: list[str] = []
     known: set[str] = set()
-    for item in utterances:
+    for item, audio in readable(utterances, bad):
         if item.key in known:
             raise ValueError(f"two utterances have the key {item.key!r}")
         known.add(item.key)
         wav = Path(name) / f"{item.key}.wav"
-        audio = item.pcm if item.pcm is not None else item.audio()
-        soundfile.write(str(folder / wav), audio, item.sample_rate, subtype="PCM_16")
+        samples = audio if item.pcm is None else item.pcm
+        soundfile.write(str(folder / wav), samples, item.sample_rate, subtype="PCM_16")
         row = {"key": item.key, "wav": str(wav), "text": item.text, "voice": item.voice}
         lines.append(json.dumps(row, ensure_ascii=False))
+    bad.report(name, len(lines) + len(bad), strict=False)
+    if not lines:
+        raise ValueError(f"{name} has no usable utterance")
     manifest = folder / f"{name}.jsonl"
     manifest.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return manifest
 
 
 def _inspect(
-    entry: Entry, config: Config, vocabulary: Vocabulary | None, longest: float, bad: BadFiles
+    entry: Entry, config: Config, vocabulary: Vocabulary | None, is_test: bool, bad: BadFiles
 ) -> Utterance | None:
     """The utterance of an entry, or None and a record of what is wrong with it."""
     text = normalise(entry.text, config.data.fold_case)
@@ -162,7 +182,7 @@ def _inspect(
         return bad.add(entry.problem, entry.key)
     if not text:
         return bad.add("empty transcript", entry.key)
-    if vocabulary is not None and vocabulary.unknown(text):
+    if not is_test and vocabulary is not None and vocabulary.unknown(text):
         return bad.add("unknown characters", entry.key, vocabulary.unknown(text))
     if not path.is_file():
         return bad.add("missing file", entry.key, str(path))
@@ -180,9 +200,9 @@ def _inspect(
     if not 0 <= start < start + samples <= whole + rate // 100:  # ends are rounded
         return bad.add("segment beyond its file", entry.key, f"{entry.start} s")
     samples = min(samples, whole - start)
-    if not config.data.min_seconds <= samples / rate <= longest:
+    if not (is_test or config.data.min_seconds <= samples / rate <= config.data.max_seconds):
         return bad.add("too short or too long", entry.key, f"{samples / rate:.2f} s")
     frames = samples / rate / (SUBSAMPLING * config.features.hop_ms / 1000)
-    if len(text) > frames * config.decode.max_symbols:
+    if not is_test and len(text) > frames * config.decode.max_symbols:
         return bad.add("more text than its audio holds", entry.key, f"{len(text)} characters")
     return Utterance(entry.key, text, samples, rate, entry.voice, str(path), start=start)

@@ -3,17 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from ..settings import Config
 from . import shards
 from .batches import BatchSource
-from .buckets import pad, shape_of
+from .buckets import SUBSAMPLING, pad, shape_of
 from .cache import FeatureCache
 from .conditions import CLEAN, Condition, Trials
-from .corpus import UNREADABLE, BadFiles, Utterance, load_corpus
+from .corpus import BadFiles, Utterance, load_corpus, readable
 from .features import Cmvn, LogMel
 from .grammar import load_grammar
 from .negatives import silences, speak_others
@@ -29,7 +29,7 @@ def build(
     cache = FeatureCache(config.features)
     spoken = [item for item in train if item.text]
     some, bad = spread(spoken, config.features.cmvn_utterances), BadFiles()
-    cmvn = Cmvn.of(cache.features(item, audio) for item, audio in _readable(some, bad))
+    cmvn = Cmvn.of(cache.features(item, audio) for item, audio in readable(some, bad))
     bad.report("mean and variance", len(some), config.data.strict)
     return (
         BatchSource(config, train, vocabulary, cmvn, cache, rank, size),
@@ -90,8 +90,10 @@ def heldout_batches(
     """Batches to decode, heard under one condition: features, frame_lengths, utterances.
 
     Each has decode.batch_size rows; in the last the rows beyond len(utterances) repeat the first.
+    A recording that is shorter than a frame of the encoder ends in zeros.
     """
     extractor = LogMel(config.features)
+    least = extractor.window_samples + (SUBSAMPLING - 1) * extractor.hop_samples
     trials = trials or Trials(config)
     bad = BadFiles()
     order = np.argsort([item.samples for item in utterances], kind="stable")
@@ -99,8 +101,9 @@ def heldout_batches(
     for start in range(0, len(order), size):
         kept, features = [], []
         numbers = {utterances[i]: int(i) for i in order[start : start + size]}
-        for utterance, audio in _readable(numbers, bad):
+        for utterance, audio in readable(numbers, bad):
             kept.append(utterance)
+            audio = np.pad(audio, (0, max(0, least - len(audio))))
             heard = trials.hear(audio, condition, numbers[utterance])
             features.append(cmvn(extractor(heard)))
         if kept:
@@ -108,16 +111,5 @@ def heldout_batches(
             padded, lengths = pad(rows, shape_of(max(map(len, rows)), shapes))
             yield {"features": padded, "frame_lengths": lengths, "utterances": kept}
     bad.report("held-out speech", len(utterances), config.data.strict)
-
-
-def _readable(
-    utterances: Iterable[Utterance], bad: BadFiles
-) -> Iterator[tuple[Utterance, np.ndarray]]:
-    """Utterances and their audio, without those that cannot be read any more."""
-    for item in utterances:
-        try:
-            audio = item.audio()
-        except UNREADABLE as error:
-            bad.add("unreadable audio", item.key, str(error))
-        else:
-            yield item, audio
+    if len(bad) == len(utterances):
+        raise ValueError("no held-out utterance can be read")

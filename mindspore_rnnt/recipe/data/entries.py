@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from .text import read_lines
+from .text import normalise, read_lines
 
 
 @dataclass(frozen=True)
@@ -32,14 +32,14 @@ class Entry:
 
 
 def read_entries(source: str | Path) -> list[Entry]:
-    """The lines of a corpus in whichever form it has."""
+    """The lines of a corpus in whichever form it has; those that do not agree are bad."""
     source = Path(source)
     if source.is_file():
-        return _manifest(source)
+        return _agreeing(_manifest(source))
     if (source / "wav.scp").is_file():
-        return _kaldi(source)
+        return _agreeing(_kaldi(source))
     if source.is_dir():
-        return _aishell(source)
+        return _agreeing(_aishell(source))
     raise FileNotFoundError(f"no corpus at {str(source)!r}: neither a manifest nor a folder")
 
 
@@ -57,6 +57,23 @@ def _walk(folder: Path, seen: set[str]) -> Iterator[Path]:
             yield from _walk(path, seen)
         elif path.is_file():
             yield path
+
+
+def _agreeing(entries: list[Entry]) -> list[Entry]:
+    """A recording, or piece of one, has one text and one speaker, on however many lines it is."""
+    said = defaultdict(set)
+    for item in entries:
+        if not item.problem:
+            said[_piece(item)].add((normalise(item.text), item.voice))
+    problem = "recording on lines that do not agree"
+    return [
+        replace(item, problem=problem) if len(said.get(_piece(item), ())) > 1 else item
+        for item in entries
+    ]
+
+
+def _piece(item: Entry) -> tuple[str, float, float | None]:
+    return os.path.normpath(item.path), item.start, item.seconds
 
 
 def _manifest(path: Path) -> list[Entry]:
@@ -99,6 +116,8 @@ def _kaldi(folder: Path) -> list[Entry]:
                 entries.append(Entry(key, problem="segment that is not recording, begin, end"))
                 continue
         problem = _problem(key, recording, audio, files, texts)
+        if voices and key in voices.repeated:
+            problem = problem or "two speakers in utt2spk"
         if problem:
             entries.append(Entry(key, problem=problem))
             continue

@@ -34,8 +34,9 @@ def manifest(tmp_path):
     names = ["good", "good2", "missing", "nothing", "noise", "folder", "header", "slow"]
     names += ["short", "long"]
     rows = [{"wav": f"{name}.wav", "text": "记录"} for name in names]
-    rows.append({"wav": "good.wav", "text": "记X录", "key": "letters"})
-    rows.append({"wav": "good.wav", "text": " ", "key": "blank"})
+    _wav(tmp_path / "good3.wav"), _wav(tmp_path / "good4.wav")
+    rows.append({"wav": "good3.wav", "text": "记X录", "key": "letters"})
+    rows.append({"wav": "good4.wav", "text": " ", "key": "blank"})
     lines = [json.dumps(row, ensure_ascii=False) for row in rows]
     lines.append('{"wav": "good.wav", "text": null, "key": "null"}')
     lines += ["{broken", '{"text": "no wav"}', "[1]", ""]
@@ -233,14 +234,64 @@ def test_nemos_manifest(tmp_path):
 
 
 def test_a_test_set_counts_what_training_leaves_out(tmp_path):
-    _wav(tmp_path / "long.wav", 16.0), _wav(tmp_path / "a.wav")
-    rows = [{"wav": "long.wav", "text": "记录"}, {"wav": "a.wav", "text": "记X录"}]
+    seconds = {"long": 16.0, "a": 1.0, "short": 0.2, "tiny": 0.005, "fast": 1.0}
+    texts = {"a": "记X录", "fast": "记" * 80}
+    for name, length in seconds.items():
+        _wav(tmp_path / f"{name}.wav", length)
+    rows = [{"wav": f"{name}.wav", "text": texts.get(name, "记录")} for name in seconds]
     path = tmp_path / "c.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = load_corpus(path, config.load(), Vocabulary("记录"), is_test=True)
-    assert [item.text for item in found] == ["记录", "记X录"]
+    assert [(item.key, item.text) for item in found] == [
+        (name, texts.get(name, "记录")) for name in seconds
+    ]
+    with pytest.warns(UserWarning, match="5 of 5"), pytest.raises(ValueError, match="no usable"):
+        load_corpus(path, config.load(), Vocabulary("记录"))
+
+
+def test_a_recording_says_one_thing(tmp_path):
+    """Lines that agree are as good as one; of those that do not, none can be believed."""
+    for name in "abcde":
+        _wav(tmp_path / f"{name}.wav", 2.0)
+    rows = [
+        {"wav": "a.wav", "text": "记录", "key": "u1"},
+        {"wav": "./a.wav", "text": "上报", "key": "u1"},
+        {"wav": "b.wav", "text": "记 录"},
+        {"wav": "b.wav", "text": "记录"},
+        {"wav": "c.wav", "text": "记", "offset": 0.0, "duration": 1.0},
+        {"wav": "c.wav", "text": "录", "offset": 1.0, "duration": 1.0},
+        {"wav": "d.wav", "text": "记录", "voice": "bob"},
+        {"wav": "d.wav", "text": "记录", "voice": "eve"},
+        {"wav": "e.wav", "text": "记录", "key": "v1"},
+        {"wav": "e.wav", "text": "复核", "key": "v2"},
+    ]
+    path = tmp_path / "c.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    for is_test in (False, True):
+        with pytest.warns(UserWarning, match="6 of 10 utterances cannot be used") as caught:
+            found = load_corpus(path, config.load(), is_test=is_test)
+        assert [(item.key, item.text) for item in found] == [
+            ("b", "记录"),
+            ("b", "记录"),
+            ("c", "记"),
+            ("c", "录"),
+        ]
+        message = str(caught[0].message)
+        assert "recording on lines that do not agree: 6: u1, u1, d, d, v1, ..." in message
+
+
+def test_a_speaker_on_two_lines_is_named(tmp_path):
+    spoken = "a bob\na eve\nb bob\nb bob\n"
+    folder = _corpus(
+        tmp_path,
+        "a 记录\nb 记录\n",
+        **{"segments": "a long 0 1\nb long 1 2\n", "utt2spk": spoken},
+    )
+    with pytest.warns(UserWarning, match="two speakers in utt2spk: 1: a"):
+        (found,) = load_corpus(folder, config.load())
+    assert (found.key, found.voice) == ("b", "bob")
 
 
 def test_linked_folders_are_walked_once(tmp_path):
@@ -260,14 +311,18 @@ def test_audio_that_says_nothing_is_named(tmp_path):
     with pytest.raises(ValueError, match=r"zeros.wav is silent"):
         Utterance("z", "记录", 16000, 16000, path=str(tmp_path / "zeros.wav")).audio()
     assert not Utterance("z", "", 16000, 16000, path=str(tmp_path / "zeros.wav")).audio().any()
+    zeros = np.zeros(16000, np.int16)
+    with pytest.raises(ValueError, match=r"z is silent"):
+        Utterance("z", "记录", 16000, 16000, pcm=zeros).audio()
+    assert not Utterance("z", "", 16000, 16000, pcm=zeros).audio().any()
 
 
 def test_what_cannot_be_trained_is_named(tmp_path):
-    _wav(tmp_path / "a.wav")
+    _wav(tmp_path / "a.wav"), _wav(tmp_path / "c.wav")
     (tmp_path / "b.raw").write_bytes(bytes(32000))
     rows = [{"wav": "a.wav", "text": "记" * 76}, {"wav": "b.raw", "text": "记"}]
     path = tmp_path / "c.jsonl"
-    path.write_text("\n".join(map(json.dumps, [*rows, {"wav": "a.wav", "text": "记" * 75}])))
+    path.write_text("\n".join(map(json.dumps, [*rows, {"wav": "c.wav", "text": "记" * 75}])))
     with pytest.warns(UserWarning) as caught:
         (found,) = load_corpus(path, config.load())  # 25 frames a second, 3 labels a frame
     assert len(found.text) == 75
@@ -286,3 +341,19 @@ def test_two_utterances_of_one_key_are_not_written(tmp_path):
     same = [Utterance("u", "记", 16000, 16000, pcm=np.ones(16000, np.int16))] * 2
     with pytest.raises(ValueError, match="two utterances have the key 'u'"):
         write_manifest(same, tmp_path, "train")
+
+
+def test_what_cannot_be_read_is_not_written(tmp_path):
+    pcm = np.full(16000, 99, np.int16)
+    _wav(tmp_path / "gone.wav").unlink()
+    soundfile.write(tmp_path / "silent.wav", np.zeros(16000), 16000)
+    bad = [
+        Utterance(name, "记", 16000, 16000, path=str(tmp_path / f"{name}.wav"))
+        for name in ("gone", "silent")
+    ]
+    good = Utterance("good", "记", 16000, 16000, pcm=pcm)
+    with pytest.warns(UserWarning, match=r"train: 2 of 3 .*\n.*: 2: gone \(.*, silent \("):
+        written = write_manifest([*bad, good], tmp_path / "out", "train")
+    assert [json.loads(line)["key"] for line in written.read_text().splitlines()] == ["good"]
+    with pytest.warns(UserWarning), pytest.raises(ValueError, match="train has no usable"):
+        write_manifest(bad, tmp_path / "out", "train")

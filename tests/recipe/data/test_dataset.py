@@ -2,6 +2,7 @@
 """Batches: fixed shapes, exact resume and sharding, the row vectors of the packed joiner."""
 
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -136,6 +137,23 @@ def test_heldout_batches_clean_and_noisy(built, settings):
         heard = trials.hear(utterance.audio(), conditions.CLEAN, heldout.index(utterance))
         expected = cmvn(LogMel(settings.features)(heard))
         assert np.array_equal(batch["features"][0, : len(expected)], expected)
+
+
+def test_a_bad_recording_does_not_hold_up_the_others(built, settings, tmp_path):
+    """One that is shorter than a frame of the encoder is heard, one that is lost is named."""
+    source, heldout, _, cmvn = built
+    short = replace(heldout[0], key="short", pcm=heldout[0].pcm[4000:4100], samples=100)
+    gone = replace(heldout[1], key="gone", pcm=None, path=str(tmp_path / "gone.wav"))
+    bare = settings.model_copy(deep=True)
+    bare.evaluate.pad_seconds = [0.0, 0.0]
+    for condition in conditions.conditions(bare):
+        parts = (bare, [short, gone, heldout[2]], cmvn, source.shapes, condition)
+        with pytest.warns(UserWarning, match=r"held-out speech: 1 of 3 .*\n.*: 1: gone \("):
+            (batch,) = list(dataset.heldout_batches(*parts))
+        assert [item.key for item in batch["utterances"]] == ["short", heldout[2].key]
+        assert batch["frame_lengths"][0] >= 4 and np.isfinite(batch["features"]).all()
+    with pytest.warns(UserWarning), pytest.raises(ValueError, match="no held-out utterance can be"):
+        list(dataset.heldout_batches(bare, [gone], cmvn, source.shapes))
 
 
 def test_quiet_around_an_utterance_is_part_of_its_length(settings):

@@ -167,6 +167,22 @@ def test_prepare_writes_manifests_that_train_reads(syllables, grammar_file, tmp_
     assert json.loads(few["train"].read_text(encoding="utf-8"))["voice"] in ("3", "5")
 
 
+def test_prepare_names_what_cannot_be_heard(tmp_path, capsys):
+    cards = tmp_path / "usr/share/pocketsphinx/test/data/cards"
+    for name in ("001", "002", "003", "004"):
+        tone(cards / f"{name}.wav", 300, rate=16000)
+    soundfile.write(cards / "002.wav", np.zeros(4800), 16000)
+    (cards / "003.wav").write_bytes(b"torn")
+    lines = "".join(f"<s> card {n} </s> (00{n})\n" for n in (1, 2, 3, 4))
+    (cards / "cards.transcription").write_text(lines)
+    with pytest.warns(UserWarning) as caught:
+        written = prepare.run("pocketsphinx", tmp_path, tmp_path / "out", config.load(), share=0.0)
+    message = str(caught[0].message)
+    assert "2 of 4" in message and "silent: 1: " in message and "unreadable: 1: " in message
+    assert len(load_corpus(written["train"], config.load())) == 2
+    assert "train.jsonl: 2 utterances by cards" in capsys.readouterr().out
+
+
 def test_a_folder_without_the_package_is_an_error_in_one_line(tmp_path, capsys):
     assert cli.main(["prepare", "gcin-voice", str(tmp_path)]) == 1
     error = capsys.readouterr().err
