@@ -12,6 +12,7 @@ from pathlib import Path
 
 from .. import __version__, native
 from ..requirements import mindspore_version
+from ..tools.replacing import replacing
 from .family import PARTS
 from .timing import Timing
 
@@ -60,14 +61,9 @@ class Report:
             t = r.timing
             ms = [f"{1e3 * value:.4f}" for value in (t.median, t.low, t.high)]
             writer.writerow([r.section, r.problem, r.dtype, r.threads, r.contender, *ms, t.rounds])
-        self._replace("results.csv", table.getvalue())
-        self._replace("results.md", self._markdown())
-
-    def _replace(self, name, text):
-        """Ctrl-C while it writes leaves the earlier file whole."""
-        draft = self.output / f"{name}.draft"
-        draft.write_text(text, newline="")
-        os.replace(draft, self.output / name)
+        for name, text in (("csv", table.getvalue()), ("md", self._markdown())):
+            with replacing(self.output / f"results.{name}") as draft:
+                draft.write_text(text, newline="")
 
     def _markdown(self):
         parts = [

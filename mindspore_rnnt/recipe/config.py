@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import difflib
-import os
 import re
 import typing
 from pathlib import Path
@@ -13,6 +12,7 @@ import yaml
 from pydantic import ValidationError
 
 from ..tools.configs import config_path
+from ..tools.replacing import replacing
 from .settings import Config
 
 SHORT = {"loss": "kind"}  # the key that a section is about: `loss: tdt` is `loss: {kind: tdt}`
@@ -41,9 +41,8 @@ def load(path: str | Path | None = None, overrides: typing.Sequence[str] = ()) -
 def save(config: Config, path: str | Path) -> None:
     """Write every value, so that a run can be repeated when defaults have changed."""
     text = yaml.safe_dump(config.model_dump(), allow_unicode=True, sort_keys=False)
-    draft = Path(f"{path}.tmp")
-    draft.write_text(text, encoding="utf-8")
-    os.replace(draft, path)
+    with replacing(Path(path)) as draft:
+        draft.write_text(text, encoding="utf-8")
 
 
 def differences(old: Config, new: Config) -> list[str]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
 from pathlib import Path
 
 import numpy as np
 
+from ...tools.replacing import replacing
 from ..settings import FeaturesConfig
 from .corpus import Utterance
 from .features import LogMel
@@ -56,11 +56,8 @@ class FeatureCache:
                 self._budget -= features.nbytes
                 self._memory[utterance] = features
             return
-        # Ranks share the folder: a file appears whole or not at all.
-        handle, name = tempfile.mkstemp(dir=self._folder, suffix=".tmp")
-        with os.fdopen(handle, "wb") as stream:
-            np.save(stream, features)
-        os.replace(name, self._file(self._folder, utterance))
+        with replacing(self._file(self._folder, utterance), shared=True) as draft:  # by ranks
+            np.save(draft, features)
 
     def _file(self, folder: Path, utterance: Utterance) -> Path:
         """Named by what the features depend on: settings and either samples or the file's state."""

@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import shutil
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -23,6 +22,7 @@ import mindspore as ms
 import numpy as np
 from mindspore import Parameter, Tensor
 
+from ...tools.replacing import replacing
 from ..decoding.run_folder import WEIGHTS, assign
 
 POSITION = "position"
@@ -53,11 +53,11 @@ class Checkpoints:
         path = self._folder / f"step-{position.update:07d}.ckpt"
         values = [{"name": name, "data": item} for name, item in self._parameters.items()]
         extra = {POSITION: json.dumps(asdict(position))}
-        _write(
-            path, lambda name: ms.save_checkpoint(values, name, append_dict=extra, crc_check=True)
-        )
+        with replacing(path, lasting=True) as draft:
+            ms.save_checkpoint(values, str(draft), append_dict=extra, crc_check=True)
         if is_best:
-            _write(self._folder / "best.ckpt", lambda name: shutil.copyfile(path, name))
+            with replacing(self._folder / "best.ckpt", lasting=True) as draft:
+                shutil.copyfile(path, draft)
         for old in self.saved()[: -self._keep]:
             old.unlink()
 
@@ -91,21 +91,12 @@ class Checkpoints:
             {"name": name, "data": Tensor(np.mean([v[name].asnumpy() for v in loaded], axis=0))}
             for name in names
         ]
-        _write(path, lambda name: ms.save_checkpoint(means, name))
+        with replacing(path, lasting=True) as draft:
+            ms.save_checkpoint(means, str(draft))
 
     def saved(self) -> list[Path]:
         """The checkpoints there are, oldest first."""
         return sorted(self._folder.glob("step-*.ckpt"))
-
-
-def _write(path: Path, write: Callable[[str], object]) -> None:
-    """Give `path` its content in one step."""
-    draft = path.with_name(f".{path.stem}.tmp.ckpt")
-    draft.unlink(missing_ok=True)
-    write(str(draft))
-    with draft.open("rb") as stream:
-        os.fsync(stream.fileno())  # else a power cut may leave the new name with no content
-    os.replace(draft, path)
 
 
 def _read(path: Path) -> dict[str, Parameter] | None:
