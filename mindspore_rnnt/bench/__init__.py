@@ -10,13 +10,19 @@ import argparse
 from pathlib import Path
 
 from ..requirements import check_requirements
-from ..tools.command import prepare_folder, require_extra
+from ..tools.command import NO_DEVICE, prepare_folder, require_extra, use_device
 from .config import BenchConfig
 
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser("python -m mindspore_rnnt bench", description=__doc__)
-    parser.add_argument("--config", help="a YAML file, or bench.yaml for the README's table")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--config", help="a YAML file, or bench.yaml for the README's table")
+    what.add_argument(
+        "--device",
+        choices=("Ascend", "CPU"),
+        help="ours on this device instead, beside the least time that its memory allows",
+    )
     parser.add_argument("--output", type=Path, help="folder for tables and plots")
     options = parser.parse_args(arguments)
     config = BenchConfig.load(options.config)
@@ -24,6 +30,13 @@ def main(arguments: list[str]) -> int:
         require_extra("bench", "matplotlib")  # for the plot, at the end
     check_requirements()
     output = prepare_folder(options.output or Path(config.output))
+    if options.device:
+        if not use_device("bench", options.device):
+            return NO_DEVICE
+        from .device import bench_device
+
+        bench_device(options.device, output)
+        return 0
     from .run import run
 
     run(config, output)

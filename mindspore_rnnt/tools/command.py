@@ -17,6 +17,8 @@ from ..requirements import check_requirements
 
 INTERRUPTED = 130  # the exit code of a shell's command that SIGINT ended
 
+NO_DEVICE = 2  # the exit code of a command whose device cannot be used
+
 # The modules of each extra in pyproject.toml, beside MindSpore.
 _MODULES = {
     "bench": {"yaml": "pyyaml", "matplotlib": "matplotlib"},
@@ -77,6 +79,21 @@ def prepare_file(file: Path) -> Path:
     if not existed:
         file.unlink()
     return file
+
+
+def use_device(name: str, device: str) -> bool:
+    """Sets the device for the command `name`. If it cannot be used, one line says why."""
+    import mindspore as ms
+
+    try:
+        ms.set_device(device)
+    except RuntimeError as error:
+        print(
+            f"{name}: MindSpore cannot use the device {device}: {str(error).splitlines()[0]} "
+            "('python -m mindspore_rnnt doctor' says what is missing; --device CPU runs anywhere)"
+        )
+        return False
+    return True
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import traceback
 from pathlib import Path
 
 from ..requirements import check_requirements
-from ..tools.command import prepare_file
+from ..tools.command import NO_DEVICE, prepare_file, use_device
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -21,16 +21,8 @@ def main(arguments: list[str] | None = None) -> int:
     check_requirements()
     prepare_file(args.output)
 
-    import mindspore as ms
-
-    try:
-        ms.set_device(args.device)
-    except RuntimeError as error:
-        print(
-            f"verify: MindSpore cannot use the device {args.device}: {str(error).splitlines()[0]}"
-        )
-        print("'python -m mindspore_rnnt doctor' says what is missing; --device CPU runs anywhere.")
-        return 2
+    if not use_device("verify", args.device):
+        return NO_DEVICE
     from .report import write_report
 
     results: list = []

@@ -6,6 +6,7 @@ import time
 
 from .. import __version__
 from ..ascend.status import ascend_status
+from ..bench.device import floor_table
 from ..requirements import mindspore_version
 
 
@@ -27,7 +28,7 @@ def write_report(device, quick, results, timings, complete=True) -> str:
                 for r in results
             ),
             "",
-            *_benchmark(device, timings),
+            *floor_table(device, timings),
             "",
         ]
     )
@@ -42,18 +43,3 @@ def _environment(device, quick):
     if device == "Ascend":
         lines += [f"- {finding.what}: {finding.value}" for finding in ascend_status()]
     return lines
-
-
-def _benchmark(device, timings):
-    floor = "1.6 TB/s and 20 us of launch" if device == "Ascend" else "the speed of a plain stream"
-    return [
-        f"Forward and backward, compiled. The floor: 2 reads and 1 write of the logits at {floor}.",
-        "",
-        "| case | logits MB | floor ms | measured ms | share of the floor |",
-        "|---|---|---|---|---|",
-        *(
-            f"| {t.what} | {t.logits_bytes / 1e6:.1f} | {t.floor_seconds * 1e3:.3f} "
-            f"| {t.seconds * 1e3:.3f} | {t.share:.0%} |"
-            for t in timings
-        ),
-    ]

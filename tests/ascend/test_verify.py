@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m mindspore_rnnt verify, on the device that is here. In processes of its own: it chooses
-the device and changes the execution mode."""
+"""python -m mindspore_rnnt verify, on the device that is here, and its benchmark, which `bench`
+shares. In processes of their own: they choose the device, and verify changes the execution mode."""
 
 import subprocess
 import sys
+
+import pytest
 
 BREAK = """
 import sys
@@ -54,21 +56,44 @@ def test_the_cpu_passes_and_reports(tmp_path):
 NO_DEVICE = """
 import sys
 import mindspore
-from mindspore_rnnt import verify
+from mindspore_rnnt.__main__ import main
 
 def set_device(device):
     raise RuntimeError(f"Unsupported device {device}\\nC++ call stack")
 
 mindspore.set_device = set_device
-sys.exit(verify.main(["--device", "Ascend"]))
+sys.exit(main(["{command}", "--device", "Ascend"]))
 """
 
 
-def test_a_machine_without_the_device(tmp_path):
-    code, output = run(tmp_path, "-c", NO_DEVICE)
-    assert code == 2
-    assert "cannot use the device Ascend: Unsupported device Ascend\n" in output
-    assert "mindspore_rnnt doctor" in output and "Traceback" not in output
+@pytest.mark.parametrize("command", ["verify", "bench"])
+def test_a_machine_without_the_device(command, tmp_path):
+    code, output = run(tmp_path, "-c", NO_DEVICE.replace("{command}", command))
+    assert code == 2 and "Traceback" not in output
+    (line,) = [line for line in output.splitlines() if line.startswith(f"{command}: ")]
+    assert "cannot use the device Ascend: Unsupported device Ascend (" in line
+    assert "mindspore_rnnt doctor" in line
+
+
+BENCH = """
+import sys
+from mindspore_rnnt.__main__ import main
+from mindspore_rnnt.bench import device, problems
+
+device._problems = lambda *_: [problems.uniform(2, 5, 3, 7)]
+sys.exit(main(["bench", "--device", "CPU", "--output", "out"]))
+"""
+
+
+def test_bench_has_the_same_table(tmp_path):
+    code, output = run(tmp_path, "-c", BENCH)
+    assert code == 0, output
+    table = (tmp_path / "out" / "device.md").read_text()
+    assert table.strip() in output and "the speed of a plain stream" in table
+    for form in ("fused", "two-op"):
+        (row,) = [x for x in table.splitlines() if f"(2, 5, 3, 7) float32, {form} |" in x]
+        _, size, floor, measured, share = row.strip("| ").split(" | ")
+        assert float(size) == 0.0 and 0 <= float(floor) < float(measured) and share.endswith("%")
 
 
 def test_a_wrong_loss_fails_the_run(tmp_path):
