@@ -61,25 +61,12 @@ def test_rows_for_other_sizes(sizes, activation):
     rows = [Tensor(x) for x in packed_indices(T, U, *sizes)]
     encoder_out, predictor_out = (Tensor(x) for x in inputs())
     message = (
-        "^For 'PackedJoiner', the 'frame_rows' must be and 'step_rows' what packed_indices"
+        "^For 'PackedJoiner', the 'frame_rows' must be with 'step_rows' what packed_indices"
         r"\(logit_lengths, target_lengths, max_t=9, max_u=4\) returns .* in row \d+\.$"
     )
     with pytest.raises(ValueError, match=message):
         joiner(encoder_out, predictor_out, *rows)
-    logits = numbers(Compiled(joiner)(encoder_out, predictor_out, *rows))
-    right = joiner(
-        encoder_out, predictor_out, *map(Tensor, packed_indices(T, U, MAX_T, MAX_U))
-    ).asnumpy()
-    is_nan = np.isnan(logits).any(1)
-    first = int(is_nan.argmax())
-    assert is_nan[first:].all() and first <= SAMPLE_ENDS[0]
-    assert np.allclose(logits[:first], right[:first], atol=1e-6)
-    losses = RNNTLoss(blank=0, reduction="none")(
-        Tensor(logits), Tensor(TARGETS), Tensor(T), Tensor(U)
-    ).asnumpy()
-    assert np.isnan(losses[1:]).all()
-    if first == SAMPLE_ENDS[0]:
-        assert np.allclose(losses[0], expected_losses(joiner)[0], atol=1e-4)
+    assert np.isnan(numbers(Compiled(joiner)(encoder_out, predictor_out, *rows))).all()
 
 
 @pytest.mark.parametrize("sizes", OTHER_SIZES.values(), ids=OTHER_SIZES)
@@ -124,17 +111,37 @@ def test_right_rows_in_a_graph(ints):
     assert np.allclose(losses.asnumpy(), expected_losses(joiner), atol=1e-4)
 
 
+def test_a_sample_that_fits_by_chance():
+    """Sample 1 lies where these sizes put it, but before the first row that tells."""
+    T, U = np.int32([7, 2, 6]), np.int32([4, 0, 2])
+    joiner = PackedJoiner(16, 8, 32, V)
+    rng = np.random.default_rng(1)
+    encoder_out = Tensor(rng.standard_normal((3, 9, 16)).astype(np.float32))
+    predictor_out = Tensor(rng.standard_normal((3, 6, 8)).astype(np.float32))
+    rows = [Tensor(x) for x in packed_indices(T, U)]
+    with pytest.raises(ValueError, match="max_t=9, max_u=5"):
+        joiner(encoder_out, predictor_out, *rows)
+    assert np.isnan(numbers(Compiled(joiner)(encoder_out, predictor_out, *rows))).all()
+
+
 def test_rows_out_of_range():
     joiner = PackedJoiner(16, 8, 32, V)
     encoder_out, predictor_out = (Tensor(x) for x in inputs())
     right = packed_indices(T, U, MAX_T, MAX_U)
-    for place, row, value in ((0, 5, -1), (0, 50, 3 * MAX_T), (1, 3, 10**6), (0, 0, MAX_T)):
+    for places, row, value in (
+        ([0], 5, -1),
+        ([0], 50, 3 * MAX_T),
+        ([1], 3, 10**6),
+        ([0], 0, MAX_T),
+        ([0, 1], 0, -1),
+    ):
         rows = [x.copy() for x in right]
-        rows[place][row] = value
+        for place in places:
+            rows[place][row] = value
         with pytest.raises(ValueError, match=rf"in row {row}\.$"):
             joiner(encoder_out, predictor_out, *map(Tensor, rows))
-        is_nan = np.isnan(numbers(Compiled(joiner)(encoder_out, predictor_out, *map(Tensor, rows))))
-        assert not is_nan[:row].any() and is_nan[row:].all()
+        logits = numbers(Compiled(joiner)(encoder_out, predictor_out, *map(Tensor, rows)))
+        assert np.isnan(logits).all()
 
 
 @pytest.mark.parametrize(

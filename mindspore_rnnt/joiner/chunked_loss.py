@@ -65,12 +65,12 @@ class ChunkedLoss(OwnsJoiner):
             steps,
             weight,
             labels.reshape((-1,)),
-            ops.select(good, frame_rows, ops.zeros_like(frame_rows)),
-            ops.select(good, step_rows, ops.zeros_like(step_rows)),
+            ops.where(good, frame_rows, 0),
+            ops.where(good, step_rows, 0),
             as_int32(logit_lengths),
             target_lengths,
         )
-        fits = ops.logical_and(labels_fit, good.all())
+        fits = ops.logical_and(labels_fit, good)
         losses = ops.select(fits, losses, ops.full_like(losses, math.nan))
         return reduce_losses(losses, self.reduction)
 

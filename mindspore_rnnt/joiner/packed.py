@@ -49,8 +49,8 @@ class PackedJoiner(TakesLabelRows):
         Tensor of shape :math:`(N, V)`: the packed logits that :class:`mindspore_rnnt.RNNTLoss`
         takes; with `num_durations` a tuple of these and of a Tensor of shape :math:`(N, D)`, both
         of which :class:`mindspore_rnnt.TDTLoss` takes. In a compiled graph, which cannot refuse
-        values, logits are NaN from the first row on that is of another `max_t` or `max_u` than
-        those of `encoder_out` and `predictor_out`.
+        values, all logits are NaN if a row is of another `max_t` or `max_u` than those of
+        `encoder_out` and `predictor_out`.
 
     Raises:
         TypeError: If `num_durations` is no int, if an input is of the wrong dtype, or if
@@ -117,8 +117,8 @@ class PackedJoiner(TakesLabelRows):
             rows = as_int32(frame_rows), as_int32(step_rows)
             good = rows_belong(encoder_out.shape, predictor_out.shape, *rows)
             nan_frame = ops.full((1, self.joiner_dim), self.nan_frame, dtype=frames.dtype)
-            frame_rows = ops.select(good, rows[0], ops.full_like(rows[0], frames.shape[0]))
-            step_rows = ops.select(good, rows[1], ops.zeros_like(rows[1]))
+            frame_rows = ops.where(good, rows[0], frames.shape[0])
+            step_rows = ops.where(good, rows[1], 0)
             frames = ops.cat((frames, nan_frame))
         else:
             rows = frame_rows.asnumpy(), step_rows.asnumpy()

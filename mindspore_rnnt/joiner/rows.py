@@ -37,7 +37,7 @@ def check_rows(
             caller,
             ValueError,
             "frame_rows",
-            "and 'step_rows' what packed_indices(logit_lengths, target_lengths, "
+            "with 'step_rows' what packed_indices(logit_lengths, target_lengths, "
             f"max_t={max_t}, max_u={max_u1 - 1}) returns for encoder_out of {max_t} frames and "
             f"predictor_out of {max_u1} steps",
             f"frame {t} of sample {b} and step {u} of sample {step_b} in row {row}",
@@ -50,13 +50,12 @@ def rows_belong(
     frame_rows: Tensor,
     step_rows: Tensor,
 ) -> Tensor:
-    """Of Tensors, in a graph: for each row, whether it and all rows before it belong where they
-    point; for none, if the last sample is not reached."""
+    """Of Tensors, in a graph: one bool of shape (1,), whether all rows belong where they point. A
+    wrong row tells that all were made for other sizes, also those that fit by chance."""
     B, max_t, max_u1 = encoder_shape[0], encoder_shape[1], predictor_shape[1]
     before = ops.cat((ops.full((1,), -1, dtype=ms.int32), frame_rows[:-1]))
     good = _belongs(frame_rows, step_rows, before, B, max_t, max_u1)
-    wrong_so_far = ops.cumsum(ops.logical_not(good).astype(ms.int32), 0)
-    return ops.logical_and(wrong_so_far == 0, frame_rows[-1:] // max_t == B - 1)
+    return ops.logical_and(good.all(), frame_rows[-1:] // max_t == B - 1)
 
 
 def _belongs(frames: Any, steps: Any, frames_before: Any, B: int, max_t: int, max_u1: int) -> Any:
@@ -64,4 +63,4 @@ def _belongs(frames: Any, steps: Any, frames_before: Any, B: int, max_t: int, ma
     sample, sample_before = frames // max_t, frames_before // max_t
     begins = (sample == 0) | ((frames % max_t == 0) & (steps % max_u1 == 0))
     in_order = (sample == sample_before) | ((sample == sample_before + 1) & begins)
-    return (sample == steps // max_u1) & (sample < B) & in_order
+    return (sample == steps // max_u1) & (frames >= 0) & (sample < B) & in_order
