@@ -18,16 +18,11 @@ from importlib.metadata import distributions
 from importlib.util import find_spec
 from pathlib import Path
 
-from .. import __version__
 from .package import VARIABLE, VENDOR, VERSION_FILE, package_path
+from .sources import FOLDERS, SOURCE, operators_version
 from .toolkit import Cann, find_cann, where_cann_was_sought
 
 _PACKAGE = Path(__file__).resolve().parents[1]
-# In a source tree, or what a wheel carries of it.
-SOURCE = next(
-    (path for path in (_PACKAGE.parent / "ascendc_op", _PACKAGE / "_ascendc_op") if path.is_dir()),
-    _PACKAGE / "_ascendc_op",
-)
 SOC_VERSIONS = ("ascend910b", "ascend910_93")
 _TOOLS = ("bash", "cmake", "make", "g++", "python3")
 _ODD = re.compile(r"[^_A-Za-z0-9/.-]")
@@ -63,7 +58,7 @@ def build(cann: Cann, soc_version: str, target: Path) -> Path:
     try:
         package = _compile(cann, soc_version, work)
         _check_complete(package, soc_version)
-        (package / VERSION_FILE).write_text(f"{__version__}\n")
+        (package / VERSION_FILE).write_text(f"{operators_version()}\n")
     except BuildError as error:
         raise BuildError(f"{error}\nThe logs are kept in {work}/custom_compiler.") from None
     _replace(target, package)
@@ -138,7 +133,7 @@ def _compile(cann: Cann, soc_version: str, work: Path) -> Path:
     compiler = _custom_compiler()
     shutil.copytree(compiler, work / "custom_compiler")
     _look_in_the_toolkit_itself(work / "custom_compiler" / "setup.py")
-    for folder in ("op_host", "op_kernel"):
+    for folder in FOLDERS:
         shutil.copytree(SOURCE / folder, work / folder)
     (work / "install").mkdir()
     command = [

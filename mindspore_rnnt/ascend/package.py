@@ -9,12 +9,12 @@ when a loss is imported (`kernels.prepare_import`).
 import os
 from pathlib import Path
 
-from .. import __version__
+from .sources import operators_version
 
 VENDOR = "mindspore_rnnt"
 VARIABLE = "ASCEND_CUSTOM_OPP_PATH"
 BUILD_COMMAND = "python -m mindspore_rnnt build-ascend"
-VERSION_FILE = "mindspore_rnnt.version"  # in the package: the version that it was built from
+VERSION_FILE = "mindspore_rnnt.version"  # in the package: operators_version() of its sources
 _HEADER = Path("op_api", "include", "aclnn_rnnt_fused.h")
 _INSTALLED = Path("lib", "ascend", "vendors", VENDOR)
 
@@ -44,10 +44,10 @@ def expose() -> Path | None:
 
 
 def stale_version(package: Path) -> str | None:
-    """The version of an operator package that belongs to another mindspore_rnnt, else None."""
+    """The version of an operator package that was built from other sources, else None."""
     file = package / VERSION_FILE
     found = file.read_text().strip() if file.is_file() else "unknown"
-    return None if found == __version__ else found
+    return None if found == operators_version() else found
 
 
 def require_package() -> Path:
@@ -63,7 +63,7 @@ def require_package() -> Path:
     if stale is not None:
         raise RuntimeError(
             "For 'rnnt_loss', the Ascend operator package must be of version "
-            f"{__version__}, but {found} is of version {stale}. Build it again with "
+            f"{operators_version()}, but {found} is of version {stale}. Build it again with "
             f"'{BUILD_COMMAND}'."
         )
     return found

@@ -9,8 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from .. import __version__
 from .package import BUILD_COMMAND, find_package, stale_version
+from .sources import operators_version
 from .toolkit import find_cann, where_cann_was_sought
 
 
@@ -72,6 +72,6 @@ def _package_status() -> Finding:
         return Finding("operator package", "not built", f"run '{BUILD_COMMAND}'")
     stale = stale_version(found)
     if stale is None:
-        return Finding("operator package", f"{found} (version {__version__})")
-    remedy = f"it does not fit mindspore_rnnt {__version__}: run '{BUILD_COMMAND}' again"
+        return Finding("operator package", f"{found} (version {operators_version()})")
+    remedy = f"these sources are of version {operators_version()}: run '{BUILD_COMMAND}' again"
     return Finding("operator package", f"{found} (version {stale})", remedy)

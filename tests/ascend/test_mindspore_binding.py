@@ -61,7 +61,7 @@ def on_ascend(no_ascend, acl, tmp_path):
         lambda key: "Ascend" if key == "device_target" else get_context(key),
     )
     (acl / "package").mkdir(exist_ok=True)
-    (acl / "package" / opp.VERSION_FILE).write_text(opp.__version__)
+    (acl / "package" / opp.VERSION_FILE).write_text(opp.operators_version())
     no_ascend.setenv("ASCEND_OPP_PATH", str(acl / "opp"))
     no_ascend.setenv("ASCEND_CUSTOM_OPP_PATH", str(acl / "package"))
     no_ascend.delenv("MS_COMPILER_CACHE_PATH", raising=False)
@@ -151,7 +151,7 @@ def test_a_header_with_other_parameters_than_the_tables_is_refused(on_ascend, tm
         "aclnnStatus aclnnRnntFusedGetWorkspaceSize(const aclTensor *logits,\n"
         "    const aclTensor *out, uint64_t *workspaceSize, aclOpExecutor **executor);\n"
     )
-    (include.parents[1] / opp.VERSION_FILE).write_text(opp.__version__)
+    (include.parents[1] / opp.VERSION_FILE).write_text(opp.operators_version())
     on_ascend.setenv("ASCEND_CUSTOM_OPP_PATH", str(include.parents[1]))
     with pytest.raises(RuntimeError, match=r"RnntFused of .*other cannot be used: Reg info input"):
         ascend.create_op(SIGNATURES["RnntFused"], bprop)

@@ -2,6 +2,8 @@
 """Where the operator package is found, what the environment becomes, and what doctor says."""
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 
@@ -9,7 +11,8 @@ import pytest
 
 from mindspore_rnnt import __version__
 from mindspore_rnnt.ascend import package as opp
-from mindspore_rnnt.ascend import toolkit
+from mindspore_rnnt.ascend import sources, toolkit
+from mindspore_rnnt.ascend.sources import operators_version
 from mindspore_rnnt.ascend.status import ascend_status
 
 
@@ -21,7 +24,7 @@ def install(no_ascend):
         header = package / "op_api" / "include" / "aclnn_rnnt_fused.h"
         header.parent.mkdir(parents=True)
         header.touch()
-        (package / opp.VERSION_FILE).write_text(f"{__version__}\n")
+        (package / opp.VERSION_FILE).write_text(f"{operators_version()}\n")
         return package
 
     return make
@@ -122,7 +125,8 @@ def test_status_of_a_machine_with_everything_built(install, no_ascend, fake_cann
     ours = install(opp.package_path())
     status = {finding.what: finding for finding in ascend_status()}
     assert status["CANN"].value.startswith("8.3.RC1 in ") and not status["CANN"].remedy
-    assert status["operator package"] == ("operator package", f"{ours} (version {__version__})", "")
+    value = f"{ours} (version {operators_version()})"
+    assert status["operator package"] == ("operator package", value, "")
 
 
 def test_status_tells_that_canns_environment_is_not_set(no_ascend, fake_cann):
@@ -141,7 +145,7 @@ def test_versions_of_cann(no_ascend, fake_cann, version, fault):
     assert fault in "".join(found.missing()) and bool(fault) == bool(found.missing())
 
 
-@pytest.mark.parametrize("version", ["0.0.9\n", None])
+@pytest.mark.parametrize("version", ["0.0.9\n", f"{__version__}\n", None])
 def test_a_package_of_another_version_is_refused(install, version):
     """An upgrade of mindspore_rnnt must not run the operators of the version before."""
     package = install(opp.package_path())
@@ -150,9 +154,8 @@ def test_a_package_of_another_version_is_refused(install, version):
     if version is not None:
         file.write_text(version)
     found = version.strip() if version else "unknown"
-    with pytest.raises(
-        RuntimeError, match=f"must be of version {__version__}.*is of version {found}"
-    ):
+    expected = re.escape(operators_version())
+    with pytest.raises(RuntimeError, match=f"must be of version {expected}.*is of version {found}"):
         opp.require_package()
     line = next(finding for finding in ascend_status() if finding.what == "operator package")
     assert found in line.value and "build-ascend" in line.remedy
@@ -167,3 +170,23 @@ def test_a_package_in_a_path_with_blanks_is_found_among_the_loaded(install, tmp_
     assert not opp.came_too_late(package, maps)
     maps.write_text(f"{canns}\n")
     assert opp.came_too_late(package, maps)
+
+
+@pytest.mark.parametrize("change", ["edit", "add", "rename", "move"])
+def test_any_change_of_the_sources_makes_a_package_stale(install, tmp_path, no_ascend, change):
+    package = install(opp.package_path())
+    copy = tmp_path / "ascendc_op"
+    shutil.copytree(sources.SOURCE, copy)
+    no_ascend.setattr(sources, "SOURCE", copy)
+    assert opp.require_package() == package
+    kernel = next((copy / "op_kernel").glob("*.h"))
+    if change == "edit":
+        kernel.write_text(kernel.read_text() + "\n")
+    elif change == "add":
+        (copy / "op_kernel" / "new.h").touch()
+    elif change == "rename":
+        kernel.rename(kernel.with_name("new.h"))
+    else:
+        kernel.rename(copy / "op_host" / kernel.name)
+    with pytest.raises(RuntimeError, match="Build it again"):
+        opp.require_package()
