@@ -13,8 +13,8 @@ from mindspore import Tensor, nn, ops
 from .checks import LOGITS_DTYPES, check_labels, check_reduction, check_tensors, refuse
 from .kernels import get_ops
 from .kernels.gradients import refuse_double_backward
-from .kernels.recorder import in_given_precision, refuse_recorded_bprop
-from .launch import checked_batch, is_compiled, params_tensor, reduce_losses
+from .kernels.recorder import refuse_recorded_bprop
+from .launch import checked_batch, is_compiled, launch, params_tensor, reduce_losses
 
 _CALLER = "rnnt_distillation_loss"
 
@@ -84,29 +84,26 @@ def rnnt_distillation_loss(
 def _checked_loss(
     inputs: tuple, blank: int, temperature: float, reduction: str, validate: bool
 ) -> Tensor:
-    """(A function within a function, because MindSpore's mixed precision copies the source of any
-    other and loses the names of this module.)"""
+    logits, teacher_logits, targets, logit_lengths, target_lengths = inputs
+    compiled = is_compiled(ops.clamp)
+    if not compiled:
+        check_tensors(_CALLER, ("teacher_logits",), (teacher_logits,))
+    options = (blank, -1.0, True, 0.0, False)
+    batch = checked_batch(
+        _CALLER, logits, targets, logit_lengths, target_lengths, options, validate, compiled
+    )
+    teacher = (teacher_logits.dtype, teacher_logits.shape)
+    _check(logits.shape, *teacher, blank, temperature, reduction)
+    if validate and not compiled:
+        of_teacher = teacher_logits.shape[-1], "'teacher_logits'"
+        check_labels(_CALLER, targets.asnumpy(), target_lengths.asnumpy(), *of_teacher)
 
-    def checked() -> Tensor:
-        logits, teacher_logits, targets, logit_lengths, target_lengths = inputs
-        compiled = is_compiled(ops.clamp)
-        if not compiled:
-            check_tensors(_CALLER, ("teacher_logits",), (teacher_logits,))
-        options = (blank, -1.0, True, 0.0, False)
-        batch = checked_batch(
-            _CALLER, logits, targets, logit_lengths, target_lengths, options, validate, compiled
-        )
-        teacher = (teacher_logits.dtype, teacher_logits.shape)
-        _check(logits.shape, *teacher, blank, temperature, reduction)
-        if validate and not compiled:
-            of_teacher = teacher_logits.shape[-1], "'teacher_logits'"
-            check_labels(_CALLER, targets.asnumpy(), target_lengths.asnumpy(), *of_teacher)
+    def reduced() -> Tensor:
         arguments = (batch[0], ops.stop_gradient(teacher_logits), *batch[1:])
-        phases = _phases(options, float(temperature))
-        losses = phases(*arguments) if compiled else in_given_precision(phases, *arguments)
-        return reduce_losses(losses[0], reduction)
+        losses = _phases(options, float(temperature))(*arguments)[0]
+        return reduce_losses(losses, reduction)
 
-    return checked()
+    return launch(reduced)
 
 
 @lru_cache

@@ -9,8 +9,7 @@ from mindspore import Tensor, nn, ops
 
 from .kernels import get_ops
 from .kernels.gradients import refuse_gradient
-from .kernels.recorder import in_given_precision
-from .launch import checked_batch, is_compiled, params_tensor
+from .launch import checked_batch, is_compiled, launch, params_tensor
 
 
 def evaluate(
@@ -26,10 +25,8 @@ def evaluate(
     compiled = is_compiled(ops.clamp)
     options = (blank, -1.0, fused_log_softmax, 0.0, False)
     batch = checked_batch(phases.caller, *inputs, options, validate, compiled)
-    params = params_tensor(options, False)
-    if compiled:
-        return phases(*batch, params)
-    return named(*in_given_precision(phases, *batch, params))
+    results = launch(phases, *batch, params_tensor(options, False))
+    return results if compiled else named(*results)
 
 
 class EvaluationPhases(nn.Cell):

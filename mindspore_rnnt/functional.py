@@ -7,8 +7,7 @@ from mindspore import Tensor, ops
 from .checks import check_reduction, check_switches
 from .kernels import get_ops
 from .kernels.pynative import FusedLoss
-from .kernels.recorder import in_given_precision
-from .launch import checked_batch, is_compiled, params_tensor, reduce_losses, with_a_column
+from .launch import checked_batch, is_compiled, launch, params_tensor, reduce_losses, with_a_column
 
 
 def rnnt_loss(
@@ -124,21 +123,17 @@ def checked_loss(
     )
     params = params_tensor(options, not compiled)
     batch = (logits, with_a_column(targets), logit_lengths, target_lengths, params)
-    if compiled:
-        losses = get_ops().fused(*batch)[0] if fused_grad else get_ops().forward(*batch)[0]
-        return reduce_losses(losses, reduction)
-    return _pynative_loss(batch, reduction, fused_grad)
 
-
-def _pynative_loss(batch: tuple, reduction: str, fused_grad: bool) -> Tensor:
-    """Launch and reduce. (A function within a function, because MindSpore's mixed precision copies
-    the source of any other and loses the names of this module.)"""
-
-    def launch() -> Tensor:
-        losses = FusedLoss.apply(*batch) if fused_grad else get_ops().forward(*batch)[0]
+    def reduced() -> Tensor:
+        if not fused_grad:
+            losses = get_ops().forward(*batch)[0]
+        elif compiled:
+            losses = get_ops().fused(*batch)[0]
+        else:
+            losses = FusedLoss.apply(*batch)
         return reduce_losses(losses, reduction)
 
-    return in_given_precision(launch)
+    return launch(reduced)
 
 
 @ms.constexpr(check=False)

@@ -2,7 +2,7 @@
 """What a loss does around its operators, in PyNative mode and in graphs: check its arguments, pack
 its options, reduce."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -19,6 +19,7 @@ from .checks import (
     refuse,
 )
 from .kernels import prepare_import
+from .kernels.recorder import in_given_precision
 from .native import pack_params
 
 _PRECISIONS = ("fp16", "bf16", "fp32")
@@ -64,6 +65,20 @@ def checked_batch(
             target_lengths.asnumpy(),
         )
     return logits, as_int32(targets), as_int32(logit_lengths), as_int32(target_lengths)
+
+
+def launch(function: Callable, *inputs: Any) -> Any:
+    """`function(*inputs)`, in PyNative mode with every operator in the dtype of its inputs.
+
+    Mixed precision O1 runs copies of the functions that a Cell calls, and theirs, up to one that
+    holds a function, as this does. A copy has the imports of its module, but no other name of it,
+    unless it is called: so `function` is imported, or defined within the caller.
+    """
+
+    def in_graph() -> Any:
+        return function(*inputs)
+
+    return in_graph() if is_compiled(ops.clamp) else in_given_precision(function, *inputs)
 
 
 def as_int32(x: Tensor) -> Tensor:

@@ -8,8 +8,7 @@ import mindspore as ms
 from mindspore import Tensor, ops
 
 from ..checks import refuse
-from ..kernels.recorder import in_given_precision
-from ..launch import checked_batch, is_compiled, reduce_losses
+from ..launch import checked_batch, is_compiled, launch, reduce_losses
 from .checks import check_duration_logits, check_tdt_options
 from .phases import tdt_phases
 
@@ -118,37 +117,12 @@ def checked_tdt_loss(
         caller, logits, targets, logit_lengths, target_lengths, options, validate, compiled
     )
     _check_head(caller, head.dtype, head.shape, logits.shape, steps)
-    arguments = (caller, logits, head, *batch[1:], steps, options, sigma, reduction)
-    if compiled:
-        return _reduced(*arguments)
-    return _pynative_loss(arguments)
 
+    def reduced() -> Tensor:
+        losses = tdt_phases(caller, steps, options, sigma)(logits, head, *batch[1:])[0]
+        return reduce_losses(losses, reduction)
 
-def _pynative_loss(arguments: tuple) -> Tensor:
-    """(A function within a function, because MindSpore's mixed precision copies the source of any
-    other and loses the names of this module.)"""
-
-    def launch() -> Tensor:
-        return _reduced(*arguments)
-
-    return in_given_precision(launch)
-
-
-def _reduced(
-    caller: str,
-    logits: Tensor,
-    duration_logits: Tensor,
-    targets: Tensor,
-    logit_lengths: Tensor,
-    target_lengths: Tensor,
-    durations: tuple,
-    options: tuple,
-    sigma: float,
-    reduction: str,
-) -> Tensor:
-    batch = (logits, duration_logits, targets, logit_lengths, target_lengths)
-    losses = tdt_phases(caller, durations, options, sigma)(*batch)[0]
-    return reduce_losses(losses, reduction)
+    return launch(reduced)
 
 
 @ms.constexpr(check=False)
