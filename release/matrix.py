@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """make matrix: the core tests with each MindSpore and each Python that this package is for.
 
-    python release/matrix.py [--only 2.7.0 ...] [--output FILE] [-- pytest's arguments]
+    python release/matrix.py [--only 2.7.0 2.10.0/3.12 ...] [--output FILE] [-- pytest's arguments]
 
 Each case gets a new environment in build/matrix (2 GB, removed afterwards unless --keep) with the
 wheel of this source tree. The table goes into the README.
@@ -30,12 +30,13 @@ _FOLDER = ROOT / "build" / "matrix"
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", nargs="+", help="only these MindSpore versions")
+    parser.add_argument("--only", nargs="+", help="only these, as 2.7.0 or 2.10.0/3.12")
     parser.add_argument("--keep", action="store_true", help="keep the environments")
     parser.add_argument("--output", type=Path, default=_FOLDER / "table.md")
     parser.add_argument("pytest", nargs="*", help="arguments of pytest, behind --")
     args = parser.parse_args(argv)
-    cases = [case for case in CASES if args.only is None or case[0] in args.only]
+    only = set(args.only or [mindspore for mindspore, _ in CASES])
+    cases = [case for case in CASES if only & {case[0], "/".join(case)}]
     args.output.parent.mkdir(parents=True, exist_ok=True)
     rows = [
         "| MindSpore | Python | passed | failed | skipped | time |",
