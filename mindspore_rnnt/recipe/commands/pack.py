@@ -10,15 +10,24 @@ from ..settings import Config
 
 
 def run(config: Config, output: str | Path, count: int) -> None:
-    """train.mindrecord* and heldout.mindrecord* in a folder, and the vocabulary beside them."""
+    """train.mindrecord* and heldout.mindrecord* in a folder, and the vocabulary beside them.
+
+    They take the place of those that are there when all are written.
+    """
+    if count < 1:
+        raise ValueError(f"--shards must be at least 1, but got {count}")
     train, heldout, vocabulary = dataset.load(config)
-    folder = Path(output)
+    folder, lines = Path(output), []
     folder.mkdir(parents=True, exist_ok=True)
     spoken = [item for item in train if item.text]
-    for name, part in (("train", spoken), ("heldout", heldout)):
-        path = folder / f"{name}{shards.SUFFIX}"
-        written = shards.pack(part, path, count)
-        hours = sum(item.samples / item.sample_rate for item in part) / 3600
-        print(f"data.{name}={path}: {written} utterances, {hours:.2f} hours")
-    vocabulary.save(folder / "vocabulary.txt")
+    with shards.replacing(folder) as draft:
+        for name, part in (("train", spoken), ("heldout", heldout)):
+            file = f"{name}{shards.SUFFIX}"
+            written = shards.pack(part, draft / file, count, config.data.strict)
+            hours = sum(item.samples / item.sample_rate for item in written) / 3600
+            lines.append(
+                f"data.{name}={folder / file}: {len(written)} utterances, {hours:.2f} hours"
+            )
+        vocabulary.save(draft / "vocabulary.txt")
+    print("\n".join(lines))
     print(f"data.vocabulary={folder / 'vocabulary.txt'}")

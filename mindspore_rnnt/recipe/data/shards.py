@@ -7,8 +7,14 @@
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
+import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import mindspore.dataset as ds
@@ -16,7 +22,7 @@ import numpy as np
 from mindspore.mindrecord import FileWriter
 
 from ..settings import Config
-from .corpus import BadFiles, Utterance
+from .corpus import BadFiles, Utterance, readable
 from .text import Vocabulary
 
 SUFFIX = ".mindrecord"
@@ -37,20 +43,48 @@ class PackedUtterance(Utterance):
 
     record: int = 0
 
-    def audio(self) -> np.ndarray:
-        """float32 in [-1, 1]."""
+    def _read(self) -> np.ndarray:
         (pcm,) = next(_rows(self.path, ["pcm"], ds.SubsetSampler([self.record])))
         return np.frombuffer(pcm, "<i2").astype(np.float32) / 32768
 
 
-def pack(utterances: Sequence[Utterance], path: str | Path, shards: int) -> int:
-    """Write utterances, in their order, evenly to so many files; returns how many there are."""
-    writer = FileWriter(str(path), max(1, min(shards, len(utterances))), overwrite=True)
-    writer.add_schema(SCHEMA, "utterances of a corpus")
-    for start in range(0, len(utterances), BLOCK):
-        writer.write_raw_data([_record(item) for item in utterances[start : start + BLOCK]])
-    writer.commit()
-    return len(utterances)
+def pack(
+    utterances: Sequence[Utterance], path: str | Path, shards: int, strict: bool = False
+) -> list[Utterance]:
+    """Write utterances, in their order, evenly to so many files; returns those that are written.
+
+    What cannot be read is left out with a warning, or is an error if `strict`. Files of that name
+    are replaced by the new ones when all of these are whole.
+    """
+    path, bad = Path(path), BadFiles()
+    written: list[Utterance] = []
+    parts = np.array_split(np.arange(len(utterances)), max(1, min(shards, len(utterances))))
+    with replacing(path.parent) as draft:
+        for number, part in enumerate(parts):
+            some = readable((utterances[i] for i in part), bad)
+            suffix = f"{number:0{len(str(len(parts) - 1))}}" if len(parts) > 1 else ""
+            written += _write(some, draft / f"{path.name}{suffix}")
+        bad.report(path.name, len(utterances), strict)
+        if not written:
+            raise ValueError(f"no utterance for {path.name} can be read")
+    return written
+
+
+@contextmanager
+def replacing(folder: Path) -> Iterator[Path]:
+    """A folder to write in. At the end its files move to `folder`, and packed corpora of their
+    names that were there are gone: files of two packings would read as one corpus."""
+    draft = Path(tempfile.mkdtemp(prefix="packing-", dir=folder))
+    try:
+        yield draft
+        for name in {_corpus(path) for path in draft.iterdir()} - {""}:
+            for old in folder.iterdir():
+                if _corpus(old) == name:
+                    old.unlink()
+        for new in sorted(draft.iterdir()):
+            os.replace(new, folder / new.name)
+    finally:
+        shutil.rmtree(draft)
 
 
 def load(source: str | Path, config: Config, vocabulary: Vocabulary | None) -> list[Utterance]:
@@ -83,16 +117,36 @@ def is_packed(source: str | Path) -> bool:
 def files(source: str | Path) -> list[Path]:
     """The files of a packed corpus, in the order of their numbers."""
     source = Path(source)
-    found = [path for path in source.parent.glob(f"{source.name}*") if path.suffix != ".db"]
+    beside = source.parent.iterdir() if source.parent.is_dir() else ()
+    found = [path for path in beside if _corpus(path) == source.name and path.suffix != ".db"]
     if not found:
         raise FileNotFoundError(f"no packed corpus at {str(source)!r}")
     return sorted(found, key=lambda path: (len(path.name), path.name))
 
 
-def _record(item: Utterance) -> dict:
+def _corpus(path: Path) -> str:
+    """The name of the packed corpus that a file belongs to; empty for other files."""
+    name = re.fullmatch(rf"(.*{re.escape(SUFFIX)})\d*(\.db)?", path.name)
+    return name[1] if name else ""
+
+
+def _write(found: Iterator[tuple[Utterance, np.ndarray]], path: Path) -> list[Utterance]:
+    """One file of these utterances, none without any."""
+    written: list[Utterance] = []
+    writer = FileWriter(str(path))
+    writer.add_schema(SCHEMA, "utterances of a corpus")
+    while block := list(islice(found, BLOCK)):
+        writer.write_raw_data([_record(*pair) for pair in block])
+        written += [item for item, _ in block]
+    if written:
+        writer.commit()
+    return written
+
+
+def _record(item: Utterance, audio: np.ndarray) -> dict:
     pcm = item.pcm
     if pcm is None:
-        pcm = np.clip(np.rint(item.audio() * 32768), -32768, 32767).astype(np.int16)
+        pcm = np.clip(np.rint(audio * 32768), -32768, 32767).astype(np.int16)
     return {
         "key": item.key,
         "text": item.text,
