@@ -66,13 +66,15 @@ def _evaluate(options: argparse.Namespace) -> int:
         )
     if options.full:
         study.run(_config(options), options.weights)
-    elif options.config:
+        return 0
+    if options.config:
         config = _config(options)
-        evaluate.run(config.train.output, config, by_voice=True, weights=options.weights)
+        folder = config.train.output
     else:
         folder = options.checkpoint or _config(options).train.output
         config = run_folder.load_config(folder, options.set)
-        evaluate.run(folder, config, by_voice=True, weights=options.weights)
+    how = {"by_voice": True, "weights": options.weights, "recalibrate": options.recalibrate}
+    evaluate.run(folder, config, **how)
     return 0
 
 
@@ -156,6 +158,11 @@ def _parser() -> argparse.ArgumentParser:
     _add_settings(evaluate, results)
     _add_model(evaluate, f"folder of a run, whose settings count; else --output, else {DEMO}")
     evaluate.add_argument("--full", action="store_true", help="train several seeds and compare")
+    evaluate.add_argument(
+        "--recalibrate",
+        action="store_true",
+        help="let listen take its confidence from this, though it is not the run's own test",
+    )
     listen = command("listen", _listen, "from a wav file to a work order")
     _add_model(listen, f"folder of a run or of exported files; else {DEMO}", DEMO)
     _add_changes(listen)

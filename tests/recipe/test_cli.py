@@ -69,10 +69,13 @@ def test_evaluate_changes_the_settings_of_the_run(evaluated, tmp_path):
     changes = ["--set", "evaluate.snr_db=[3]", "--weights", "best"]
     assert cli.main(["evaluate", "--checkpoint", str(tmp_path), *changes]) == 0
     assert cli.main(["evaluate", "--output", str(tmp_path), *changes]) == 0
+    how = {"by_voice": True, "weights": "best"}
     for folder, used, more in evaluated:
-        assert folder == str(tmp_path) and more == {"by_voice": True, "weights": "best"}
+        assert folder == str(tmp_path) and more == how | {"recalibrate": False}
         assert used.evaluate.snr_db == [3.0]
         assert (used.model.blocks, used.evaluate.seed) == (3, 5)
+    assert cli.main(["evaluate", "--checkpoint", str(tmp_path), "--recalibrate"]) == 0
+    assert evaluated[-1][2]["recalibrate"]
     changed = tmp_path / "changed.yaml"
     given.evaluate.seed = 6
     config.save(given, changed)

@@ -11,17 +11,18 @@ import numpy as np
 
 from ..data import dataset
 from ..data.conditions import CLEAN, PLANT, Condition, Trials, conditions
-from ..data.corpus import Utterance
+from ..data.corpus import BadFiles, Utterance, readable
 from ..data.features import Cmvn
 from ..data.grammar import Grammar, load_grammar
 from ..data.negatives import speak_others
 from ..data.text import Vocabulary
-from ..decoding import lattices, pictures
-from ..decoding.alarms import sound_alarms
+from ..decoding import confidence, lattices, pictures
+from ..decoding.alarms import Alarms, sound_alarms
+from ..decoding.bias import Bias, build_biases
 from ..decoding.confidence import Calibration, calibrate, reliability
 from ..decoding.metrics import CharErrorRate, right_characters
 from ..decoding.recogniser import Recogniser
-from ..decoding.run_folder import load_run
+from ..decoding.run_folder import changes, load_run
 from ..decoding.scoring import Decoded, decode_all, format_table, table
 from ..decoding.speed import stream_speed
 from ..decoding.ticket import TicketParser
@@ -39,12 +40,14 @@ def run(
     config: Config | None = None,
     by_voice: bool = False,
     weights: str = "mean",
+    recalibrate: bool = False,
 ) -> list[dict]:
     """Evaluate a run's folder: print and save its tables, pictures and some work orders.
 
     `config` takes the place of the run's own. Returns the rows of the table. In the folder appear
-    evaluation.json, hypotheses.jsonl (a line for each utterance and condition), calibration.json
-    (what `listen` takes for confidence) and pictures.
+    evaluation.json, hypotheses.jsonl (a line for each utterance and condition) and pictures, each
+    as soon as it is known, and calibration.json (what `listen` takes for confidence): that only
+    where speech, settings and weights are the run's own, or with `recalibrate`.
     """
     folder = Path(folder)
     recogniser, config, vocabulary, cmvn = load_run(folder, config, weights)
@@ -52,39 +55,44 @@ def run(
     grammar = load_grammar(config.data.grammar) if config.data.grammar else None
     parser = TicketParser(grammar) if grammar else None
     drawn, trials = longest(heldout, config.evaluate.pictures), Trials(config)
+    biases = build_biases(config, vocabulary)
 
     def decoded(utterances: Sequence[Utterance], condition: Condition) -> list[Decoded]:
         parts = (recogniser, config, utterances, vocabulary, cmvn, condition, drawn, trials)
         return decode_all(*parts) if utterances else []
 
     results = {condition.name: decoded(heldout, condition) for condition in conditions(config)}
-    calibration = _calibrate(results, parser)
-    calibration.save(folder)
+    heldout = _heard(heldout, results[CLEAN.name])
+    changed = _not_own(folder, config, weights)
+    if recalibrate or not changed:
+        calibration = _calibrate(results, parser)
+        calibration.save(folder)
+    else:
+        calibration = Calibration.load(folder)
     judge = Judge(config, vocabulary, parser, calibration)
     rows = table(results, grammar, judge, by_voice)
     print(format_table(rows))
     found: dict = {"rates": rows, "reliability": _reliability(results, calibration)}
+    _save(found, folder)
+    _write_hypotheses(results, judge, folder / "hypotheses.jsonl")
     print("\nConfidence of characters, on utterances that the calibration has not seen:")
     print(format_table(found["reliability"]))
+    if changed and not recalibrate:
+        print(f"{_kept(folder)}, as {', '.join(changed)}; --recalibrate fits it to what was heard")
     if recogniser.chunk_size > 0:
-        found["streaming"] = _stream(recogniser, config, cmvn, heldout, trials)
+        found["streaming"] = _stream(recogniser, config, cmvn, biases, heldout, trials)
+        _save(found, folder)
     noise = list(results)[len(config.evaluate.snr_db)]  # the last of those in plant noise
     if grammar:
         others = decoded(speak_others(config, "heldout", config.evaluate.others), CLEAN)
         commands = _commands(results, config)
         loud = _speech_power(heldout, config)
-        alarms = sound_alarms(recogniser, config, cmvn, judge, trials, others, commands, loud)
+        parts = (recogniser, config, cmvn, biases, judge, trials)
+        alarms = sound_alarms(*parts, others, commands, loud)
         found["alarms"] = alarms.at(config.decode.min_confidence)
-        print(
-            f"\nWith decode.min_confidence {config.decode.min_confidence:g}: "
-            f"{found['alarms']['false tickets an hour']:.2f} false tickets an hour in "
-            f"{config.evaluate.noise_hours:g} hours of noise; {len(others)} sayings that are no "
-            f"command give {100 * found['alarms']['other speech']:.1f} % tickets; "
-            f"{100 * found['alarms']['missed']:.1f} % of {len(commands)} commands are missed"
-        )
+        _save(found, folder)
+        _print_alarms(found["alarms"], alarms, config)
         pictures.rejection(alarms.curve(), config.decode.min_confidence, folder / "rejection.png")
-    (folder / "evaluation.json").write_text(json.dumps(found, indent=1), encoding="utf-8")
-    _write_hypotheses(results, judge, folder / "hypotheses.jsonl")
     files = _draw(results[noise], drawn, noise, config, grammar, folder)
     clean = results[CLEAN.name], drawn, vocabulary, config, grammar, folder
     files += _draw_lattices(recogniser, *clean)
@@ -98,6 +106,42 @@ def run(
 def longest(utterances: Sequence[Utterance], count: int) -> list[Utterance]:
     """Those with most characters: the commands that fill every slot."""
     return sorted(utterances, key=lambda item: len(item.text), reverse=True)[:count]
+
+
+def _heard(heldout: Sequence[Utterance], decoded: Sequence[Decoded]) -> list[Utterance]:
+    """Without those that cannot be read, which are named when they are decoded."""
+    known = {item.utterance for item in decoded}
+    return [item for item in heldout if item in known]
+
+
+def _save(found: dict, folder: Path) -> None:
+    (folder / "evaluation.json").write_text(json.dumps(found, indent=1), encoding="utf-8")
+
+
+def _not_own(folder: Path, config: Config, weights: str) -> list[str]:
+    """What is not as in the run itself, whose model `listen` takes."""
+    return [*changes(folder, config), *([f"weights: mean -> {weights}"] * (weights != "mean"))]
+
+
+def _kept(folder: Path) -> str:
+    if (folder / confidence.FILE).is_file():
+        return f"{folder / confidence.FILE} stays as it is and was used here"
+    return f"{folder / confidence.FILE} is not made, and confidences are plain posteriors"
+
+
+def _print_alarms(row: dict[str, float], alarms: Alarms, config: Config) -> None:
+    tickets = "no noise was heard"
+    if alarms.noise_hours:
+        tickets = (
+            f"{row['false tickets an hour']:.2f} false tickets an hour in "
+            f"{alarms.noise_hours:g} hours of noise"
+        )
+    print(
+        f"\nWith decode.min_confidence {config.decode.min_confidence:g}: {tickets}; "
+        f"{alarms.others_count} sayings that are no command give "
+        f"{100 * row['other speech']:.1f} % tickets; "
+        f"{100 * row['missed']:.1f} % of {alarms.commands_count} commands are missed"
+    )
 
 
 def _calibrate(results: Results, parser: TicketParser | None) -> Calibration:
@@ -130,7 +174,8 @@ def _commands(results: Results, config: Config) -> list[Decoded]:
 
 def _speech_power(heldout: Sequence[Utterance], config: Config) -> float:
     """Mean power of speech at the middle of the tested levels."""
-    powers = [power(item.audio()) for item in dataset.spread(heldout, 20)]
+    some = readable(dataset.spread(heldout, 20), BadFiles())
+    powers = [power(audio) for _, audio in some]
     return float(np.mean(powers)) * float(gain(float(np.mean(config.evaluate.gain_db)))) ** 2
 
 
@@ -201,13 +246,14 @@ def _stream(
     recogniser: Recogniser,
     config: Config,
     cmvn: Cmvn,
+    biases: Sequence[Bias],
     heldout: Sequence[Utterance],
     trials: Trials,
 ) -> dict[str, float]:
     """Some clean utterances as a microphone would hear them."""
-    some = enumerate(dataset.spread(heldout, min(STREAMED, len(heldout))))
-    heard = (trials.hear(item.audio(), CLEAN, number) for number, item in some)
-    speed = stream_speed(recogniser, config, cmvn, heard)
+    some = readable(dataset.spread(heldout, min(STREAMED, len(heldout))), BadFiles())
+    heard = (trials.hear(audio, CLEAN, number) for number, (_, audio) in enumerate(some))
+    speed = stream_speed(recogniser, config, cmvn, heard, biases)
     print(
         f"\nStreaming {speed['seconds']:.0f} s of clean speech: real-time factor "
         f"{speed['real-time factor']:.3f}, {speed['decoder steps a second']:.1f} decoder steps a "

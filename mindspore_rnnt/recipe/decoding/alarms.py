@@ -17,6 +17,7 @@ from ..data.conditions import BABBLE, PLANT, Trials
 from ..data.features import Cmvn, FeatureStream, LogMel
 from ..settings import Config
 from ..sound import trials as sounds
+from .bias import Bias
 from .recogniser import Recogniser
 from .scoring import Decoded
 from .streaming import StreamingDecoder
@@ -39,15 +40,18 @@ class Alarms:
     commands_count: int
 
     def at(self, least: float) -> dict[str, float]:
-        """False tickets an hour, share of other speech that gives one, share of commands missed."""
+        """False tickets an hour, share of other speech that gives one, share of commands missed.
+
+        Without noise there is nothing to say of false tickets an hour.
+        """
         passed = [sum(value >= least for value in part) for part in (self.noise, self.others)]
         heard = sum(value >= least for value in self.commands)
-        return {
-            "least confidence": least,
-            "false tickets an hour": passed[0] / self.noise_hours if self.noise_hours else 0.0,
-            "other speech": passed[1] / max(1, self.others_count),
-            "missed": 1.0 - heard / max(1, self.commands_count),
-        }
+        row = {"least confidence": least}
+        if self.noise_hours:
+            row["false tickets an hour"] = passed[0] / self.noise_hours
+        row["other speech"] = passed[1] / max(1, self.others_count)
+        row["missed"] = 1.0 - heard / max(1, self.commands_count)
+        return row
 
     def curve(self, points: int = 101) -> list[dict[str, float]]:
         return [self.at(float(least)) for least in np.linspace(0.0, 1.0, points)]
@@ -57,17 +61,26 @@ def sound_alarms(
     recogniser: Recogniser,
     config: Config,
     cmvn: Cmvn,
+    biases: Sequence[Bias],
     judge: Judge,
     trials: Trials,
     others: Sequence[Decoded],
     commands: Sequence[Decoded],
     speech_power: float,
 ) -> Alarms:
-    """Measure all three; `others` and `commands` have been decoded already."""
+    """Measure all three; `others` and `commands` have been decoded already.
+
+    A model of whole utterances, without chunks, is no open microphone: it hears no hours of noise.
+    """
     right = [item for item in commands if item.text == item.utterance.text]
+    noise: list[float] = []
+    hours = config.evaluate.noise_hours if recogniser.chunk_size > 0 else 0.0
+    if hours:
+        parts = (recogniser, config, cmvn, biases, judge, trials, speech_power)
+        noise = noise_tickets(*parts)
     return Alarms(
-        noise_tickets(recogniser, config, cmvn, judge, trials, speech_power),
-        config.evaluate.noise_hours,
+        noise,
+        hours,
         [judge.confidence(item.found) for item in others if judge.understands(item.found)],
         len(others),
         [judge.confidence(item.found) for item in right if judge.understands(item.found)],
@@ -79,13 +92,14 @@ def noise_tickets(
     recogniser: Recogniser,
     config: Config,
     cmvn: Cmvn,
+    biases: Sequence[Bias],
     judge: Judge,
     trials: Trials,
     speech_power: float,
 ) -> list[float]:
     """Confidences of the commands found in evaluate.noise_hours of noise without speech."""
     stream = FeatureStream(LogMel(config.features))
-    decoder = StreamingDecoder(recogniser, config)
+    decoder = StreamingDecoder(recogniser, config, biases)
     ended = []
     for audio in _noise(config, trials, speech_power):
         ended += decoder.accept(cmvn(stream.accept(audio)))

@@ -53,8 +53,9 @@ def rejection(curve: Sequence[Mapping[str, float]], chosen: float, path: str | P
     least = [row["least confidence"] for row in curve]
     for name in ("missed", "other speech"):
         axes.plot(least, [100 * row[name] for row in curve], label=f"{name}, % of utterances")
-    tickets = [row["false tickets an hour"] for row in curve]
-    axes.plot(least, tickets, label="false tickets an hour of noise")
+    tickets = [row["false tickets an hour"] for row in curve if "false tickets an hour" in row]
+    if tickets:
+        axes.plot(least, tickets, label="false tickets an hour of noise")
     axes.axvline(chosen, color="gray", linestyle="--", label="decode.min_confidence")
     axes.set(xlabel="least confidence of a ticket", xlim=(0, 1), ylim=(0, None))
     axes.grid(alpha=0.3)

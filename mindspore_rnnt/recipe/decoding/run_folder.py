@@ -28,6 +28,13 @@ from ..settings import Config
 from .recogniser import Recogniser
 
 GRAMMAR = "grammar.yaml"
+# Settings that neither what is recognised in held-out speech nor how surely depends on.
+NO_MATTER = (
+    *("train.", "optim.", "augment.", "endpoint."),
+    *("data.workers:", "data.processes:", "data.buckets:", "features.cache"),
+    *("decode.batch_size:", "decode.min_confidence:"),
+    *(f"evaluate.{name}:" for name in ("noise_hours", "others", "pictures", "train_seeds")),
+)
 WEIGHTS = {"mean": "model.ckpt", "best": "checkpoints/best.ckpt"}
 
 
@@ -53,6 +60,19 @@ def load_config(folder: str | Path, overrides: Sequence[str] = ()) -> Config:
         quoted = json.dumps(str(grammar), ensure_ascii=False)
         overrides = [f"data.grammar={quoted}", *overrides]
     return configuration.load(folder / "config.yaml", overrides)
+
+
+def changes(folder: str | Path, config: Config) -> list[str]:
+    """`section.key: run's -> config's` where the two would recognise held-out speech otherwise."""
+    own = load_config(folder)
+    grammars = [
+        config_path(item.data.grammar).read_bytes() if item.data.grammar else b""
+        for item in (own, config)
+    ]
+    if grammars[0] == grammars[1]:
+        own.data.grammar = config.data.grammar
+    lines = configuration.differences(own, config)
+    return [line for line in lines if not line.startswith(NO_MATTER)]
 
 
 def load_run(

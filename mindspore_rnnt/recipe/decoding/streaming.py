@@ -40,9 +40,10 @@ class StreamingDecoder:
     `accept` and `finish` give the utterances that are over, by the rules of `config.endpoint`.
     Each is what `search.decode` finds in its chunks alone: encoder and search begin anew with every
     utterance, as in training. So time and memory do not depend on how long a stream runs.
+    `biases` are those of `build_biases`: without them a stream is not what users hear.
     """
 
-    def __init__(self, recogniser: Recogniser, config: Config, biases: Sequence[Bias] = ()):
+    def __init__(self, recogniser: Recogniser, config: Config, biases: Sequence[Bias]):
         self._recogniser, self._config, self._biases = recogniser, config, biases
         self._frames = recogniser.chunk_size * SUBSAMPLING
         self._hop = config.features.hop_ms / 1000

@@ -2,7 +2,7 @@
 """Tables, pictures and work orders of a run whose decoder is replaced by known answers."""
 
 import json
-from types import SimpleNamespace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,9 +12,11 @@ from mindspore_rnnt.recipe.commands import evaluate, study
 from mindspore_rnnt.recipe.data import dataset
 from mindspore_rnnt.recipe.data.conditions import Condition, Trials
 from mindspore_rnnt.recipe.data.grammar import load_grammar
-from mindspore_rnnt.recipe.decoding import scoring
-from mindspore_rnnt.recipe.decoding.alarms import Alarms
+from mindspore_rnnt.recipe.decoding import alarms, scoring
+from mindspore_rnnt.recipe.decoding.bias import GrammarBias
+from mindspore_rnnt.recipe.decoding.confidence import Calibration, Line
 from mindspore_rnnt.recipe.decoding.found import Found
+from mindspore_rnnt.tools.configs import config_path
 
 OVERRIDES = [
     "data.train_utterances=6",
@@ -26,20 +28,49 @@ OVERRIDES = [
     "evaluate.pad_seconds=[0, 0]",
     "evaluate.gain_db=[0, 0]",
     "evaluate.pictures=1",
-    "evaluate.noise_hours=0",
+    "evaluate.noise_hours=0.001",
     "evaluate.others=4",
 ]
 
 
+class Deaf:
+    """A recogniser of streams that finds nothing in them."""
+
+    def __init__(self, chunk_size):
+        self.chunk_size = chunk_size
+
+    def open_stream(self):
+        if self.chunk_size < 1:
+            raise ValueError("streaming needs a model with chunks")
+        return []
+
+    def encode_chunk(self, features, stream):
+        return np.zeros((1, len(features) // 4, 1))
+
+    def start(self, rows):
+        return ()
+
+    def predict(self, tokens, state):
+        return np.zeros((len(tokens), 1)), ()
+
+    def join(self, frames, outputs):
+        return np.tile([9.0, 0.0], (len(frames), 1))
+
+    def join_heads(self, frames, outputs):
+        return self.join(frames, outputs), np.zeros((len(frames), 5))
+
+
 @pytest.fixture
-def answers(monkeypatch):
-    """Decoding that hears everything rightly but voice m4, of whom the last character is lost."""
+def answers(monkeypatch, tmp_path):
+    """The folder of a run. Its decoding hears everything rightly but voice m4, of whom the last
+    character is lost."""
     settings = config.load(None, OVERRIDES)
     train, heldout, vocabulary = dataset.load(settings)
     by_frames = {}
 
     def load_run(folder, config=None, weights="mean"):
-        return SimpleNamespace(chunk_size=4), config or settings, vocabulary, cmvn
+        config = config or settings
+        return Deaf(config.model.chunk_size), config, vocabulary, cmvn
 
     def decode(recogniser, features, frame_lengths, *_):
         assert features.shape[0] == len(frame_lengths) == 4
@@ -51,7 +82,7 @@ def answers(monkeypatch):
             found.append(Found(ids, tuple(range(len(ids))), sure))
         return found
 
-    def speed(recogniser, config, cmvn, recordings):
+    def speed(recogniser, config, cmvn, recordings, biases):
         seconds = sum(len(audio) for audio in recordings) / 16000
         return {"seconds": seconds, "real-time factor": 0.25, "decoder steps a second": 6.0}
 
@@ -62,9 +93,9 @@ def answers(monkeypatch):
     assert len(by_frames) == 6, "the answers are told apart by their length"
     monkeypatch.setattr(evaluate, "load_run", load_run)
     monkeypatch.setattr(scoring, "decode", decode)
-    monkeypatch.setattr(evaluate, "sound_alarms", lambda *parts: Alarms([], 0, [], 4, [1.0], 6))
     monkeypatch.setattr(evaluate, "stream_speed", speed)
     monkeypatch.setattr(evaluate.lattices, "draw", lambda *parts: parts[-1].touch())
+    config.save(settings, tmp_path / "config.yaml")
     return heldout
 
 
@@ -86,12 +117,117 @@ def test_table_by_noise_and_voice(answers, tmp_path, capsys):
     assert (tmp_path / "emissions_1.png").stat().st_size > 10000
     shown = capsys.readouterr().out
     assert "| clean | f3 | 0.00 % | 100.00 % | 100.00 % | 0.00 % | 0.00 % | 3 |" in shown
-    assert "0.0 % tickets; 83.3 % of 6 commands are missed" in shown
+    assert "0.00 false tickets an hour in 0.001 hours of noise; 4 sayings" in shown
+    assert "0.0 % tickets; 50.0 % of 6 commands are missed" in shown, "those of m4"
     seconds = sum(item.samples for item in answers) / 16000
     assert written["streaming"]["seconds"] == pytest.approx(seconds)
     assert f"{seconds:.0f} s of clean speech: real-time factor 0.250, 6.0 decoder steps" in shown
     assert f"in {tmp_path}: emissions_1.png, lattice_1.png" in shown
     assert (tmp_path / "lattice_1.png").is_file()
+
+
+def test_a_model_of_whole_utterances_hears_no_noise(answers, tmp_path, capsys):
+    whole = config.load(None, [*OVERRIDES, "model.chunk_size=-1"])
+    config.save(whole, tmp_path / "config.yaml")
+    evaluate.run(tmp_path, whole)
+    shown = capsys.readouterr().out
+    assert "no noise was heard; 4 sayings" in shown and "Streaming" not in shown
+    written = json.loads((tmp_path / "evaluation.json").read_text())
+    assert set(written["alarms"]) == {"least confidence", "other speech", "missed"}
+    assert "streaming" not in written and (tmp_path / "rejection.png").stat().st_size > 5000
+
+
+def test_streams_have_the_biases_that_listen_has(answers, tmp_path, monkeypatch):
+    biased = config.load(None, [*OVERRIDES, "decode.method=beam", "decode.grammar_weight=2"])
+    seen = []
+    decoder = alarms.StreamingDecoder
+
+    def watched(recogniser, settings, biases):
+        seen.append(biases)
+        return decoder(recogniser, settings, biases)
+
+    def speed(recogniser, settings, cmvn, recordings, biases):
+        seen.append(biases)
+        return {"seconds": 1.0, "real-time factor": 0.1, "decoder steps a second": 1.0}
+
+    monkeypatch.setattr(alarms, "StreamingDecoder", watched)
+    monkeypatch.setattr(evaluate, "stream_speed", speed)
+    evaluate.run(tmp_path, biased)
+    assert [[type(item) for item in biases] for biases in seen] == [[GrammarBias]] * 2
+
+
+@pytest.mark.parametrize("place", [0, 3])
+def test_a_silent_recording_is_named_and_the_rest_is_written(
+    answers, tmp_path, monkeypatch, place, capsys
+):
+    """Wherever in the corpus it is, and though it says most."""
+    silent = replace(answers[place], key="silent", text="记" * 40, pcm=np.zeros(9000, np.int16))
+    corpus = [*answers[:place], silent, *answers[place:]]
+    monkeypatch.setattr(evaluate.dataset, "load_heldout", lambda config: corpus)
+    with pytest.warns(UserWarning, match=r"held-out speech: 1 of 7 .*\n.*: 1: silent \("):
+        rows = evaluate.run(tmp_path)
+    assert [row["utterances"] for row in rows] == [6, 6]
+    written = json.loads((tmp_path / "evaluation.json").read_text())
+    assert written["rates"] == rows and {"streaming", "alarms"} <= set(written)
+    lines = (tmp_path / "hypotheses.jsonl").read_text(encoding="utf-8").splitlines()
+    assert len(lines) == 12 and (tmp_path / "rejection.png").is_file()
+    assert "confidence:" in capsys.readouterr().out, "to the end"
+
+
+@pytest.mark.parametrize("fails", ["stream_speed", "sound_alarms", "pictures"])
+def test_what_is_known_is_written_before_the_next_step_can_fail(
+    answers, tmp_path, monkeypatch, fails
+):
+    def broken(*parts):
+        raise OSError("the disk is full")
+
+    part = (evaluate.pictures, "emissions") if fails == "pictures" else (evaluate, fails)
+    monkeypatch.setattr(*part, broken)
+    with pytest.raises(OSError, match="full"):
+        evaluate.run(tmp_path)
+    written = json.loads((tmp_path / "evaluation.json").read_text())
+    assert [row["utterances"] for row in written["rates"]] == [6, 6]
+    assert sum(row["count"] for row in written["reliability"]) > 0
+    assert ("streaming" in written) == (fails != "stream_speed")
+    assert ("alarms" in written) == (fails == "pictures")
+    lines = (tmp_path / "hypotheses.jsonl").read_text(encoding="utf-8").splitlines()
+    assert len(lines) == 12
+
+
+def test_only_the_runs_own_test_changes_what_listen_refuses(answers, tmp_path, capsys):
+    own, kept = config.load(tmp_path / "config.yaml"), Calibration(Line(0.5, -2.0), Line(3.0, 1.0))
+    own.evaluate.others = own.evaluate.pictures = 0
+    beam = own.model_copy(deep=True)
+    beam.evaluate.snr_db, beam.decode.min_confidence = [3.0], 0.9
+    for how in ({"config": beam}, {"config": own, "weights": "best"}):
+        evaluate.run(tmp_path, **how)
+        shown = capsys.readouterr().out
+        assert "calibration.json is not made, and confidences are plain posteriors, as " in shown
+        assert not (tmp_path / "calibration.json").exists()
+        kept.save(tmp_path)
+        evaluate.run(tmp_path, **how)
+        shown = capsys.readouterr().out.splitlines()
+        (line,) = [line for line in shown if "calibration.json stays as it is" in line]
+        why = "weights: mean -> best" if "weights" in how else "evaluate.snr_db: [5.0] -> [3.0];"
+        assert why in line and "min_confidence" not in line and "--recalibrate" in line
+        assert Calibration.load(tmp_path) == kept
+        row = json.loads((tmp_path / "hypotheses.jsonl").read_text().splitlines()[0])
+        sure = np.log(0.7 if row["voice"] == "m4" else 0.999)
+        expected = kept.whole([sure] * len(row["text"]))
+        assert row["confidence"] == pytest.approx(expected, abs=1e-4)
+        (tmp_path / "calibration.json").unlink()
+    kept.save(tmp_path)
+    evaluate.run(tmp_path, beam, recalibrate=True)
+    assert Calibration.load(tmp_path) != kept
+    for again in (None, own):  # free: where its results go, pictures, the grammar's copy
+        if again:
+            again.train.output = "elsewhere"
+            grammar = config_path(again.data.grammar).read_bytes()
+            (tmp_path / "grammar.yaml").write_bytes(grammar)
+        kept.save(tmp_path)
+        evaluate.run(tmp_path, again)
+        assert Calibration.load(tmp_path) != kept
+        assert "stays as it is" not in capsys.readouterr().out
 
 
 def test_a_model_with_durations_has_no_lattices(answers, tmp_path, capsys):
@@ -163,6 +299,7 @@ def test_without_a_grammar_there_are_no_slots(answers):
 def test_recordings_have_slots_where_they_are_commands(answers, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(evaluate.dataset, "load_heldout", lambda config: answers)
     recorded = config.load(None, [*OVERRIDES, "data.train=a", "data.heldout=b"])
+    config.save(recorded, tmp_path / "config.yaml")
     assert all("slots" in row for row in evaluate.run(tmp_path, recorded))
     shown = capsys.readouterr().out
     assert shown.count("work order: {") + shown.count("no ticket:  ") == 3

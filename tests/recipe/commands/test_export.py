@@ -54,7 +54,7 @@ def test_exported_files_decode_as_the_model(kind, tmp_path):
     assert characters > 0
     settings.decode.method = "greedy"
     if settings.model.chunk_size > 0:
-        streams = [StreamingDecoder(item, settings) for item in (exported, original)]
+        streams = [StreamingDecoder(item, settings, []) for item in (exported, original)]
         features = random_features(1, 250)[0]
         ended = [item.accept(features) + item.finish() for item in streams]
         found = [[segment.found[:2] for segment in segments] for segments in ended]

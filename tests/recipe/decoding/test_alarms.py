@@ -28,6 +28,13 @@ def test_a_curve_has_its_ends():
     assert curve[0] == SEEN.at(0.0) and curve[-1] == SEEN.at(1.0) and len(curve) == 11
 
 
+def test_without_noise_nothing_is_said_of_an_hour():
+    quiet = alarms.Alarms([], 0.0, [0.2, 0.6, 0.8], 10, [0.1, 0.55, 0.99], 4)
+    for row in quiet.curve(3):
+        assert set(row) == {"least confidence", "other speech", "missed"}
+    assert quiet.at(0.5) == {"least confidence": 0.5, "other speech": 0.2, "missed": 0.5}
+
+
 def test_noise_lasts_as_asked_and_lies_below_speech(monkeypatch):
     monkeypatch.setattr(alarms, "STRETCH", 2)
     settings = config.load(None, ["evaluate.noise_hours=0.0025"])

@@ -57,7 +57,7 @@ def test_a_stream_is_the_whole_utterance(case):
 
     (found,) = search.decode(recogniser, features, np.array([count]), settings)
     assert len(set(found.ids)) > 1
-    decoder = StreamingDecoder(recogniser, settings)
+    decoder = StreamingDecoder(recogniser, settings, [])
     (segment,) = feed(decoder, features[0, :count], [1, 2, 60, 7, 3])
     assert segment.found[:2] == found[:2] and segment.reason is Endpoint.STREAM_OVER
     assert segment.found.log_probs == pytest.approx(found.log_probs, abs=1e-3)
@@ -114,7 +114,7 @@ HANDS_FREE = ["decode.max_symbols=1", "endpoint.silence=0.4", "endpoint.no_speec
 def test_two_commands_in_one_stream_are_two_utterances(method, sizes):
     """Labels at frames 5, 6 and, after 16 blanks, at 23 and 30; ten blanks end an utterance."""
     rules = [*HANDS_FREE, f"decode.method={method}", "endpoint.overlap=0.12"]
-    decoder = StreamingDecoder(Switch(), config.load(None, rules))
+    decoder = StreamingDecoder(Switch(), config.load(None, rules), [])
     first, second = feed(decoder, spoken(5, 6, 23, 30, length=50), sizes)
     assert [first.reason, second.reason] == [Endpoint.SILENCE] * 2
     assert first.seconds == pytest.approx([0.24, 0.28])
@@ -125,9 +125,9 @@ def test_two_commands_in_one_stream_are_two_utterances(method, sizes):
 
 
 def test_silence_is_no_utterance_and_a_long_one_is_cut():
-    decoder = StreamingDecoder(Switch(), config.load(None, [*HANDS_FREE, "endpoint.longest=1"]))
+    decoder = StreamingDecoder(Switch(), config.load(None, [*HANDS_FREE, "endpoint.longest=1"]), [])
     assert feed(decoder, spoken(length=200), [16]) == []
-    decoder = StreamingDecoder(Switch(), config.load(None, [*HANDS_FREE, "endpoint.longest=1"]))
+    decoder = StreamingDecoder(Switch(), config.load(None, [*HANDS_FREE, "endpoint.longest=1"]), [])
     ended = feed(decoder, spoken(*range(0, 60, 3), length=60), [16])
     assert [item.reason for item in ended[:2]] == [Endpoint.LONGEST] * 2
     seconds = [second for item in ended for second in item.seconds]
@@ -139,7 +139,7 @@ def test_an_utterance_is_what_its_features_alone_give():
     rules = ["endpoint.silence=0.2", "endpoint.longest=0.6", "endpoint.overlap=0.08"]
     settings, model = network("decode.max_symbols=1", "train.jit=false", *rules)
     recogniser, features = Recogniser(model), random_features(1, 200)[0]
-    ended = feed(StreamingDecoder(recogniser, settings), features, [50])
+    ended = feed(StreamingDecoder(recogniser, settings, []), features, [50])
     assert len(ended) > 2
     for segment in ended:
         begin, end = (round(100 * second) for second in segment.heard)
@@ -151,7 +151,7 @@ def test_an_utterance_is_what_its_features_alone_give():
 
 
 def test_what_is_settled_stays_and_comes_as_soon_as_a_chunk_is_full():
-    decoder = StreamingDecoder(Switch(), config.load(None, [*HANDS_FREE]))
+    decoder = StreamingDecoder(Switch(), config.load(None, [*HANDS_FREE]), [])
     features = spoken(0, 3, 6, 7, length=16)
     shown = []
     for start in range(0, 64, 8):
@@ -179,7 +179,7 @@ def test_all_is_compiled_before_the_first_speech():
 
     for name in ("_encode_chunk", "_predict", "_join"):
         watch(name)
-    decoder = StreamingDecoder(recogniser, settings)
+    decoder = StreamingDecoder(recogniser, settings, [])
     before = set(seen)
     assert {name for name, _ in before} == {"_encode_chunk", "_predict", "_join"}
     decoder.accept(random_features(1, 100)[0])
@@ -211,4 +211,4 @@ def test_a_chunk_costs_the_same_however_long_the_stream_has_run():
 def test_full_context_cannot_stream():
     settings, model = network("model.chunk_size=-1")
     with pytest.raises(ValueError, match=r"streaming needs .* model.chunk_size is -1"):
-        StreamingDecoder(Recogniser(model), settings)
+        StreamingDecoder(Recogniser(model), settings, [])

@@ -108,7 +108,7 @@ def test_a_stream_finds_what_the_whole_does(size):
     settings = config.load(None, ["loss=tdt", "decode.max_symbols=2", *rules])
     network, durations = MadeUp(settings.loss.durations, 1), settings.loss.durations
     expected, _ = step_by_step(network, 40, durations, 2)
-    decoder = StreamingDecoder(network, settings)
+    decoder = StreamingDecoder(network, settings, [])
     ended, features = [], np.zeros((160, settings.features.mels), np.float32)
     for start in range(0, 160, size):
         ended += decoder.accept(features[start : start + size])
@@ -133,7 +133,7 @@ def test_a_network_with_two_heads_streams_as_it_hears_the_whole():
         dense.weight.set_data(dense.weight * 8.0)
     recogniser, features = Recogniser(model), random_features(1, 200)
     (found,) = search.decode(recogniser, features, np.array([200]), settings)
-    decoder = StreamingDecoder(recogniser, settings)
+    decoder = StreamingDecoder(recogniser, settings, [])
     (segment,) = decoder.accept(features[0]) + decoder.finish()
     assert len(found.ids) > 3 and segment.found[:2] == found[:2]
     moves = np.diff(found.frames)
