@@ -61,7 +61,7 @@ quick:
 # The numerical tests at each further SIMD level of this machine; `make test` has the best one, and
 # tests/kernel go through all levels themselves.
 NUMERICAL_TESTS := $(addprefix $(ROOT)/tests/,parity test_semantics.py test_rnnt_loss.py \
-	test_joiner_loss.py conformance/test_conformance.py)
+	test_joiner_loss.py test_chunked_loss.py conformance/test_conformance.py)
 # Of the conformance suite: `make test` has its CPU kernel at all levels, and MindSpore in all modes at
 # the best. How a graph is compiled does not depend on the level.
 NUMERICAL_ARGS := -k "not cpu- and not twin and not graph"

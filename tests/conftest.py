@@ -15,6 +15,7 @@ SLOW = {
     *(
         "test_alignment.py",
         "test_bench_family.py",
+        "test_chunked_loss.py",
         "test_commands.py",
         "test_copied_sources.py",
         "test_compositions.py",

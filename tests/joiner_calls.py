@@ -8,13 +8,18 @@ from pathlib import Path
 
 import mindspore as ms
 import numpy as np
+import pytest
 from mindspore import Tensor, nn
 from oracles import UNREAD_LABELS, rnnt_loss_reference
 
-from mindspore_rnnt import RNNTLoss, packed_indices, tdt_loss
+from mindspore_rnnt import PackedJoiner, RNNTLoss, packed_indices, tdt_loss
 from mindspore_rnnt.reference import tdt_loss_reference
 
-DE, DP = 6, 5
+DE, DP, J = 6, 5, 8
+LENGTHS = [(6, 3), (4, 2), (3, 4)]
+ROWS = 51
+WEIGHTS = [1.0, -3.0, 0.5]
+MODES = ("pynative", "jit", "graph", "graph_dynamic")
 RESULTS = (
     "loss",
     "encoder_out",
@@ -27,6 +32,16 @@ RESULTS = (
     "durations weight",
     "durations bias",
 )
+
+
+def budget(rows, entries):
+    """Bytes for this many rows in flight; entries are classes and durations."""
+    return 4 * (2 * entries + 8 * J) * rows
+
+
+def joiner_of(V, activation="relu", durations=()):
+    ms.set_seed(0)
+    return PackedJoiner(DE, DP, J, V, activation, len(durations))
 
 
 def joiner_batch(lengths, V, seed=0, extra=1):
@@ -170,6 +185,18 @@ def peak_in_logits(form, mode):
     peak, logits, _ = map(float, out.stdout.split()[-3:])
     print(f"{peak / 1e6:.0f} MB beside the inputs, {peak / logits:.3f} of the logits")
     return peak / logits
+
+
+def refused(loss, options, error, message, **changes):
+    """`loss` of `options` on a good batch of 11 classes, but for `changes` of either, raises
+    `error` in its own name."""
+    names = ("encoder_out", "predictor_out", "targets", "logit_lengths", "target_lengths")
+    names += ("frame_rows", "step_rows")
+    inputs = dict(zip(names, joiner_batch(LENGTHS, 11)))
+    inputs |= {n: x for n, x in changes.items() if n in names}
+    options = options | {n: x for n, x in changes.items() if n not in names}
+    with pytest.raises(error, match=f"^For '{loss.__name__}', the {message}"):
+        loss(**options)(*(Tensor(x) for x in inputs.values()))
 
 
 def relative_errors(got, expected):

@@ -2,6 +2,7 @@
 """JoinerTDTLoss against float64 NumPy and against a joiner + tdt_loss, which it replaces."""
 
 import copy
+from functools import partial
 
 import mindspore as ms
 import numpy as np
@@ -9,35 +10,27 @@ import pytest
 from joiner_calls import (
     DE,
     DP,
+    LENGTHS,
+    MODES,
+    WEIGHTS,
+    J,
     PlainTDT,
-    flat,
+    budget,
     gradients,
     joiner_batch,
-    peak_in_logits,
     reference,
     relative_errors,
-    set_dynamic,
 )
-from mindspore import Tensor, amp, nn
+from joiner_calls import joiner_of as joiner_with
+from joiner_calls import refused as refused_by
+from mindspore import Tensor, nn
 from tolerances import TOLERANCE
 
-from mindspore_rnnt import JoinerTDTLoss, PackedJoiner, native
+from mindspore_rnnt import JoinerTDTLoss
 
-J = 8
-LENGTHS = [(6, 3), (4, 2), (3, 4)]  # 51 rows
-WEIGHTS = [1.0, -3.0, 0.5]
 DURATIONS = (0, 1, 2)
-MODES = ("pynative", "jit", "graph", "graph_dynamic")
-
-
-def budget(rows, entries):
-    """Bytes for this many rows in flight; entries are classes and durations."""
-    return 4 * (2 * entries + 8 * J) * rows
-
-
-def joiner_of(V, durations=DURATIONS, activation="relu"):
-    ms.set_seed(0)
-    return PackedJoiner(DE, DP, J, V, activation, len(durations))
+joiner_of = partial(joiner_with, durations=DURATIONS)
+refused = partial(refused_by, JoinerTDTLoss, {"joiner": joiner_of(11), "durations": DURATIONS})
 
 
 class OneOutput(nn.Cell):
@@ -65,7 +58,7 @@ class OneOutput(nn.Cell):
 )
 def test_equals_float64_whatever_the_chunks(V, rows, durations):
     """A row a chunk, less than a sample with an overlap, across samples, one chunk."""
-    joiner, batch = joiner_of(V, durations), joiner_batch([*LENGTHS[:2], (6, 2)], V)
+    joiner, batch = joiner_of(V, durations=durations), joiner_batch([*LENGTHS[:2], (6, 2)], V)
     memory_budget = budget(rows, V + len(durations))
     options = {"blank": 0, "reduction": "none", "sigma": 0.05}
     loss_fn = JoinerTDTLoss(joiner, durations, memory_budget, **options)
@@ -121,68 +114,10 @@ def test_biases_are_optional():
     assert not np.allclose(expected[0], whole[0])
 
 
-def test_one_graph_serves_all_batches():
-    joiner = joiner_of(11)
-    loss_fn = JoinerTDTLoss(joiner, DURATIONS, budget(20, 14), blank=0, reduction="sum")
-    parameters = ms.ParameterTuple(loss_fn.trainable_params())
-
-    class Step(nn.Cell):
-        def __init__(self):
-            super().__init__()
-            self.value_and_grad = ms.value_and_grad(loss_fn, (0, 1), parameters)
-
-        def construct(self, a, b, c, d, e, f, g):
-            return self.value_and_grad(a, b, c, d, e, f, g)
-
-    ms.set_context(mode=ms.GRAPH_MODE)
-    try:
-        step = Step()
-        for lengths in (LENGTHS, [(1, 0)], [(2, 1), (7, 5)], [(3, 1)] * 5):
-            batch = joiner_batch(lengths, 11, seed=len(lengths))
-            inputs = [Tensor(x) for x in batch]
-            if lengths is LENGTHS:
-                set_dynamic(step, inputs)
-            options = {"blank": 0, "reduction": "none"}
-            expected = reference(joiner, batch, np.ones(len(lengths)), DURATIONS, **options)
-            errors = relative_errors(flat(step(*inputs)), expected)
-            assert max(errors) <= TOLERANCE["joiner_float64"]
-    finally:
-        ms.set_context(mode=ms.PYNATIVE_MODE)
-
-
-def test_the_same_bits_in_each_run_and_for_any_number_of_threads():
-    joiner, batch = joiner_of(300), joiner_batch(LENGTHS, 300)
-    loss_fn = JoinerTDTLoss(joiner, DURATIONS, budget(20, 303), reduction="none")
-    results = []
-    try:
-        for threads in (0, 1, 2, 1):
-            native.set_num_threads(threads)
-            results.append(gradients(loss_fn, batch))
-    finally:
-        native.set_num_threads(0)
-    results.append(gradients(copy.deepcopy(loss_fn), batch))
-    for result in results[1:]:
-        assert all(np.array_equal(a, b) for a, b in zip(result, results[0]))
-
-
-@pytest.mark.parametrize("mode", ["pynative", "graph"])
-def test_nan_stays_in_its_sample(mode):
-    joiner, batch = joiner_of(11, activation="tanh"), joiner_batch(LENGTHS, 11)
-    loss_fn = JoinerTDTLoss(joiner, DURATIONS, budget(7, 14), reduction="none")
-    clean = gradients(loss_fn, batch, mode)
-    batch[0][1, 2, 0] = np.nan
-    _, encoder_out, predictor_out, *_ = gradients(loss_fn, batch, mode)
-    for gradient, expected in ((encoder_out, clean[1]), (predictor_out, clean[2])):
-        assert np.isnan(gradient[1]).any()
-        error = np.abs(gradient[[0, 2]] - expected[[0, 2]]).max()
-        print(f"other samples: max error {error:.3g}")
-        assert error <= TOLERANCE["joiner_float64"]
-
-
 @pytest.mark.parametrize("zero_infinity", [False, True])
 def test_a_sample_without_a_path(zero_infinity):
     """T = 3 cannot be reached in steps of 2: gradient 0, also in all parameters."""
-    joiner, batch = joiner_of(11, (2,)), joiner_batch([(4, 0), (3, 0), (6, 1)], 11)
+    joiner, batch = joiner_of(11, durations=(2,)), joiner_batch([(4, 0), (3, 0), (6, 1)], 11)
     options = {"reduction": "none", "zero_infinity": zero_infinity}
     loss_fn = JoinerTDTLoss(joiner, (2,), budget(5, 12), **options)
     losses = loss_fn(*map(Tensor, batch)).asnumpy()
@@ -192,64 +127,10 @@ def test_a_sample_without_a_path(zero_infinity):
     assert max(relative_errors(got[1:], expected[1:])) <= TOLERANCE["joiner_float64"]
 
 
-@pytest.mark.parametrize("mode, label", [("pynative", 11), ("pynative", 99999), ("graph", -1)])
-def test_an_unchecked_bad_label_costs_its_sample_only(mode, label):
-    """Loss NaN, gradient 0: no parameter is spoilt."""
-    joiner, batch = joiner_of(11), joiner_batch(LENGTHS, 11)
-    options = {"reduction": "none", "validate": False}
-    loss_fn = JoinerTDTLoss(joiner, DURATIONS, budget(20, 14), **options)
-    expected = gradients(loss_fn, batch, mode, [1, 0, 1])
-    batch[2][1, 0] = label
-    losses = loss_fn(*(Tensor(x) for x in batch)).asnumpy()
-    assert np.array_equal(np.isnan(losses), [False, True, False])
-    loss, *rest = gradients(loss_fn, batch, mode, [1, 1, 1])
-    assert np.isnan(loss) and max(relative_errors([0, *rest], [0, *expected[1:]])) <= 1e-6
-
-
-@pytest.mark.parametrize("place, value", [(5, 10**6), (6, -3), (3, 0), (4, 9)])
-def test_unchecked_bad_rows_and_lengths_are_harmless(place, value):
-    batch = joiner_batch(LENGTHS, 11)
-    batch[place][1] = value
-    options = {"reduction": "none", "validate": False}
-    loss_fn = JoinerTDTLoss(joiner_of(11), DURATIONS, budget(20, 14), **options)
-    assert np.isnan(loss_fn(*(Tensor(x) for x in batch)).asnumpy()).all()
-    _, *rest = gradients(loss_fn, batch)
-    assert all(not x.any() for x in rest)
-
-
-@pytest.mark.parametrize("mode, level", [("pynative", "O2"), ("pynative", "O3"), ("graph", "O2")])
-def test_mixed_precision(mode, level):
-    """A blank that float16 does not hold, and a loss that float16 would round."""
-    joiner, batch = joiner_of(2100), joiner_batch(LENGTHS, 2100)
-    options = {"blank": 2051, "reduction": "sum", "sigma": 0.05}
-    loss_fn = JoinerTDTLoss(joiner, DURATIONS, budget(20, 2103), **options)
-    expected = gradients(loss_fn, batch)
-    half = amp.auto_mixed_precision(copy.deepcopy(loss_fn), level, ms.float16)
-    errors = relative_errors(gradients(half, batch, mode), expected)
-    assert errors[0] <= 1e-4 and max(errors) <= 5e-3
-
-
-@pytest.mark.parametrize("mode", ["pynative", "graph_dynamic"])
-def test_peak_memory(mode):
-    assert peak_in_logits("chunked_tdt", mode) <= TOLERANCE["joiner_peak_memory"]
-
-
-def refused(error, message, **changes):
-    """A good call but for `changes` raises `error`, in the name of the class."""
-    names = ("encoder_out", "predictor_out", "targets", "logit_lengths", "target_lengths")
-    names += ("frame_rows", "step_rows")
-    inputs = dict(zip(names, joiner_batch(LENGTHS, 11)))
-    inputs |= {n: x for n, x in changes.items() if n in names}
-    options = {"joiner": joiner_of(11), "durations": DURATIONS}
-    options |= {n: x for n, x in changes.items() if n not in names}
-    with pytest.raises(error, match=f"^For 'JoinerTDTLoss', the {message}"):
-        JoinerTDTLoss(**options)(*(Tensor(x) for x in inputs.values()))
-
-
 def test_refusals():
     durations = "'joiner' must be with 3 durations, as many as 'durations' has, but got one with"
-    refused(ValueError, f"{durations} 2", joiner=joiner_of(11, (0, 1)))
-    refused(ValueError, f"{durations} 0", joiner=joiner_of(11, ()))
+    refused(ValueError, f"{durations} 2", joiner=joiner_of(11, durations=(0, 1)))
+    refused(ValueError, f"{durations} 0", joiner=joiner_of(11, durations=()))
     entries = "'joiner' must be with an output of more than 3 rows.* but got 3 rows"
     refused(ValueError, entries, joiner=OneOutput(3))
     refused(ValueError, "'durations' must be distinct", durations=(1, 1))
@@ -268,24 +149,3 @@ def test_repr():
     shown = repr(JoinerTDTLoss(joiner_of(11), DURATIONS, "1MB", blank=0, sigma=0.05))
     for part in ("durations=(0, 1, 2), blank=0", "sigma=0.05", "memory_budget='1MB'"):
         assert part in shown
-
-
-def test_double_backward_is_an_error_and_leaves_the_next_call_right():
-    loss_fn = JoinerTDTLoss(joiner_of(11), DURATIONS, budget(20, 14))
-    inputs = [Tensor(x) for x in joiner_batch(LENGTHS, 11)]
-
-    def once(a, b, c, d, e, f, g):
-        return ms.grad(loss_fn)(a, b, c, d, e, f, g)
-
-    def squared(a, b, c, d, e, f, g):
-        return (once(a, b, c, d, e, f, g) ** 2).sum()
-
-    def twice(a, b, c, d, e, f, g):
-        return ms.grad(squared)(a, b, c, d, e, f, g)
-
-    expected = once(*inputs).asnumpy()
-    for second in (twice, ms.jit(twice)):
-        with pytest.raises(RuntimeError, match="JoinerTDTLoss does not support double backward"):
-            second(*inputs).asnumpy()
-        for first in (once, ms.jit(once)):
-            assert np.abs(first(*inputs).asnumpy() - expected).max() <= 1e-6
