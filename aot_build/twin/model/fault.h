@@ -9,7 +9,7 @@ namespace twin {
   X(kUbCapacity, "ub_capacity", "buffers need more UB than the core offers")                     \
   X(kUbOutOfRange, "ub_out_of_range", "an access passes the end of its LocalTensor")             \
   X(kUbUnaligned, "ub_unaligned", "an operand address breaks its alignment rule")                \
-  X(kUbUninitialised, "ub_uninitialised", "a lane reads UB bytes that nobody wrote")             \
+  X(kUbUninitialised, "ub_uninitialised", "a lane reads UB bytes that were never written")       \
   X(kStaleTensor, "stale_tensor", "a tensor is used that is freed, queued or of an old plan")    \
   X(kUbOverlap, "ub_overlap", "source and destination overlap partly")                           \
   X(kBufferRule, "buffer_rule", "too many buffers, a zero length or a wrong buffer size")        \
@@ -28,14 +28,14 @@ namespace twin {
   X(kHazardWar, "hazard_war", "a write is not ordered after a read of the old value")            \
   X(kHazardWaw, "hazard_waw", "two writes of the same bytes are not ordered")                    \
   X(kEventDoubleSet, "event_double_set", "a flag is set that is already set")                    \
-  X(kEventWaitUnset, "event_wait_unset", "a wait for a flag that nobody has set")                \
+  X(kEventWaitUnset, "event_wait_unset", "a wait for a flag that was never set")                 \
   X(kEventLeftover, "event_leftover", "a flag is still set at the end of the kernel")            \
   X(kEventReserved, "event_reserved", "an event id that is reserved or out of range")            \
   X(kEventExhausted, "event_exhausted", "no event id is left for this pair of pipes")            \
   X(kGmOutOfRange, "gm_out_of_range", "an access passes the end of a tensor in GM")              \
   X(kGmUnknown, "gm_unknown", "a GM address that belongs to no tensor of the launch")            \
   X(kGmReadOnly, "gm_read_only", "an input tensor is written")                                   \
-  X(kGmUninitialised, "gm_uninitialised", "GM bytes are read that nobody wrote")                 \
+  X(kGmUninitialised, "gm_uninitialised", "GM bytes are read that were never written")           \
   X(kGmUnaligned, "gm_unaligned", "a GM address breaks the element alignment")                   \
   X(kGmHazard, "gm_hazard", "accesses of one core to the same GM bytes are not ordered")         \
   X(kCrossCoreRace, "cross_core_race", "two cores touch the same GM bytes between SyncAlls")     \

@@ -92,7 +92,7 @@ void Resume(Core* core) {
   swapcontext(&g_scheduler, &g_coroutines[core->index].context);
 }
 
-// All cores that are left wait in SyncAll: true when nobody ended before it.
+// All cores that are left wait in SyncAll: true when no core ended before it.
 bool CloseSyncAll() {
   int waiting = 0, finished = 0;
   for (const auto& core : g_machine.cores) (core->finished ? finished : waiting) += 1;

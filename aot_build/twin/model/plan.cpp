@@ -6,7 +6,7 @@
 namespace twin {
 namespace {
 
-// Free buffers still carry the flag of their last consumer; nobody else will wait for it.
+// Free buffers still carry the flag of their last consumer; no wait for it will follow.
 void CollectFreeFlags() {
   for (Buffer& buffer : g_core->buffers) {
     if (buffer.free_id < 0 || buffer.state != Buffer::kFree) continue;
