@@ -64,6 +64,18 @@ def test_a_bad_configuration_is_one_line(text, message, tmp_path, capsys):
     assert len(lines) == 1 and lines[0].startswith("bench: ") and message in lines[0]
 
 
+def test_a_fault_of_the_program_is_one_line_too(capsys):
+    def fail():
+        return {}["lost"]
+
+    assert command.run_command("bench", fail) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("bench: unexpected KeyError: 'lost' (at ")
+    assert f"{__file__}:{fail.__code__.co_firstlineno + 1};" in line and "--debug" in line
+    with pytest.raises(KeyError):
+        command.run_command("bench", fail, debug=True)
+
+
 def test_an_unknown_configuration_is_told_the_known_ones(capsys):
     assert main(["bench", "--config", "none.yaml"]) == 1
     line = capsys.readouterr().err

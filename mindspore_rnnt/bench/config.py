@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ..tools.command import require_extra
 from ..tools.configs import config_path
+from ..tools.text_files import read_yaml
 from .contenders import DTYPES, FORMS, MODES, PEERS
 
 _CHOICES = {"dtypes": DTYPES, "forms": FORMS, "modes": MODES, "peers": (*PEERS, "stream")}
@@ -48,13 +49,8 @@ class BenchConfig:
         if name is None:
             return cls()
         require_extra("bench", "yaml")
-        import yaml
-
         path = config_path(name)
-        try:
-            values = yaml.safe_load(path.read_text()) or {}
-        except yaml.YAMLError as error:
-            raise ValueError(f"{path} is no YAML: {' '.join(str(error).split())}") from None
+        values = read_yaml(path) or {}
         if not isinstance(values, dict):
             raise ValueError(f"{path} must hold keys and values, but holds {values!r}")
         unknown = set(values) - {f.name for f in fields(cls)}

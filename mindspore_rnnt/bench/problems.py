@@ -10,6 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
+from ..tools.text_files import read_text
+
 _BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
 
 
@@ -68,7 +70,10 @@ def uniform(B: int, T: int, U: int, V: int, dtype: str = "float32") -> Problem:
 
 def librispeech(path: Path, B: int, V: int, dtype: str = "float32") -> Problem:
     """The first B utterances of the file; a pair of lengths stays together."""
-    with path.open() as file:
-        rows = csv.DictReader(line for line in file if not line.startswith("#"))
+    lines = read_text(path).splitlines()
+    rows = csv.DictReader(line for line in lines if not line.startswith("#"))
+    try:
         lengths = [(int(row["frames"]), int(row["labels"])) for row in rows]
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{path} must have whole numbers 'frames' and 'labels': {error}") from None
     return Problem(f"LibriSpeech {B} utterances, V = {V}", tuple(lengths[:B]), V, dtype)

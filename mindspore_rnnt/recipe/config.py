@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from ..tools.configs import config_path
 from ..tools.replacing import replacing
+from ..tools.text_files import parse_yaml, read_yaml
 from .settings import Config
 
 SHORT = {"loss": "kind"}  # the key that a section is about: `loss: tdt` is `loss: {kind: tdt}`
@@ -24,14 +25,15 @@ def load(path: str | Path | None = None, overrides: typing.Sequence[str] = ()) -
     sources: dict[str, str] = {}  # of each section, and of each section.key
     if path is not None:
         found = config_path(path)
-        _merge(tree, yaml.safe_load(found.read_text(encoding="utf-8")) or {}, str(found), sources)
+        _merge(tree, read_yaml(found) or {}, str(found), sources)
     for text in overrides:
         key, equals, value = text.partition("=")
         section, *names = key.strip().split(".")
         names = names or [SHORT[section]] if section in SHORT else names
         if not equals or len(names) != 1:
             raise ValueError(f"--set wants section.key=value, but got {text!r}")
-        _merge(tree, {section: {names[0]: yaml.safe_load(value)}}, f"--set {text}", sources)
+        source = f"--set {text}"
+        _merge(tree, {section: {names[0]: parse_yaml(value, source)}}, source, sources)
     try:
         return Config.model_validate(tree)
     except ValidationError as error:

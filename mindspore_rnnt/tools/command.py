@@ -6,6 +6,7 @@ import signal
 import sys
 import tempfile
 import threading
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -48,6 +49,17 @@ def run_command(name: str, work: Callable[[], int | None], debug: bool = False) 
                 raise
             line = str(error).strip().splitlines() or [type(error).__name__]
             print(f"{name}: {line[0]}", file=sys.stderr)
+            return 1
+        except Exception as error:  # a fault of this program: still one line
+            if debug:
+                raise
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            reason = (str(error).strip().splitlines() or [""])[0]
+            print(
+                f"{name}: unexpected {type(error).__name__}: {reason} (at {last.filename}:"
+                f"{last.lineno}; --debug before the command shows the traceback)",
+                file=sys.stderr,
+            )
             return 1
 
 

@@ -9,15 +9,12 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from fractions import Fraction
 from pathlib import Path
 from typing import cast
 
 import numpy as np
-import soundfile
-from scipy.signal import resample_poly
 
-from ..data.corpus import to_mono
+from ..data.corpus import read_audio
 from ..data.features import FeatureStream, LogMel
 from ..data.grammar import load_grammar
 from ..decoding import exported
@@ -45,7 +42,7 @@ def run(folder: str | Path, wav: str, weights: str = "mean", overrides: Sequence
     judge = Judge(config, vocabulary, parser, Calibration.load(folder))
     rate = config.features.sample_rate
     size = rate * PIECE_MS // 1000
-    audio = _standard_input(size) if wav == MICROPHONE else _pieces(read_any(wav, rate), size)
+    audio = _standard_input(size) if wav == MICROPHONE else _pieces(read_audio(wav, rate), size)
     stream = FeatureStream(LogMel(config.features))
     decoder = StreamingDecoder(recogniser, config, build_biases(config, vocabulary))
     screen = _Screen(judge, vocabulary.decode)
@@ -93,19 +90,6 @@ class _Screen:
         print(json.dumps(report, ensure_ascii=False))
         if report.get("reason"):
             print(f"no ticket: {report['reason']}")
-
-
-def read_any(path: str | Path, sample_rate: int) -> np.ndarray:
-    """A wav file of any rate and number of channels, as float32 mono at `sample_rate`."""
-    try:
-        audio, rate = soundfile.read(str(path), dtype="float32", always_2d=True)
-    except (soundfile.SoundFileError, OSError) as error:
-        raise ValueError(f"cannot read audio from {str(path)!r}: {error}") from error
-    ratio = Fraction(sample_rate, rate)
-    mono = to_mono(audio, path)
-    if ratio != 1:
-        mono = resample_poly(mono, ratio.numerator, ratio.denominator)
-    return mono.astype(np.float32)
 
 
 def _load(folder: str | Path, weights: str, overrides: Sequence[str]) -> tuple:

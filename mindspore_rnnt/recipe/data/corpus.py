@@ -73,8 +73,9 @@ class BadFiles(list):
         for kind, names in kinds.items():
             more = ", ..." if len(names) > NAMED else ""
             lines.append(f"  {kind}: {len(names)}: " + ", ".join(names[:NAMED]) + more)
-        if strict:
-            raise ValueError("\n".join(lines))
+        if strict:  # an error is one line
+            kinds_named = "; ".join(" ".join(line.split()) for line in lines[1:])
+            raise ValueError(f"{lines[0]}: {kinds_named}")
         warnings.warn("\n".join([*lines, "  they are skipped"]), stacklevel=2)
 
 
@@ -106,15 +107,22 @@ def read_audio(
 ) -> np.ndarray:
     """A file or a piece of it as float32 in [-1, 1], at `sample_rate`, channels averaged.
 
-    A ValueError for samples that are not finite: one NaN in a float file would spread over the mean
-    and variance of all.
+    What cannot be used is an error that names the file. Samples that are not finite cannot: one NaN
+    in a float file would spread over the mean and variance of all.
     """
-    with soundfile.SoundFile(str(path)) as file:
-        ratio = Fraction(sample_rate, file.samplerate)
-        if start:
-            file.seek(start * ratio.denominator // ratio.numerator)
-        frames = -1 if samples is None else -(-samples * ratio.denominator // ratio.numerator)
-        audio = file.read(frames, dtype="float32", always_2d=True)
+    if not Path(path).exists():
+        raise FileNotFoundError(f"no audio file at {str(path)!r}")
+    try:
+        with soundfile.SoundFile(str(path)) as file:
+            ratio = Fraction(sample_rate, file.samplerate)
+            if start:
+                file.seek(start * ratio.denominator // ratio.numerator)
+            frames = -1 if samples is None else -(-samples * ratio.denominator // ratio.numerator)
+            audio = file.read(frames, dtype="float32", always_2d=True)
+    except (soundfile.SoundFileError, OSError, TypeError) as error:  # TypeError: without a header
+        raise ValueError(f"cannot read audio from {str(path)!r}: {error}") from error
+    if not len(audio):
+        raise ValueError(f"{path} has no samples")
     if not np.isfinite(audio).all():
         raise ValueError(f"{path} has samples that are not finite")
     mono = to_mono(audio, path)

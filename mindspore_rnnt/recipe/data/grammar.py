@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import yaml
 
 from ...tools.configs import config_path
+from ...tools.text_files import read_yaml
 from .text import visible
 
 
@@ -62,12 +62,17 @@ class Grammar:
 def load_grammar(path: str | Path) -> Grammar:
     """Read and check a grammar file; a bare name is looked up in configs/."""
     found = config_path(path)
-    tree = yaml.safe_load(found.read_text(encoding="utf-8"))
+    tree = read_yaml(found)
     if not isinstance(tree, dict) or not {"template", "slots"} <= set(tree):
         raise ValueError(f"{found}: a grammar has 'template' and 'slots'")
-    slots = tree["slots"]
+    template, slots = tree["template"], tree["slots"]
+    readings = [tree.get(name) or {} for name in ("pinyin", "bopomofo")]
+    if not isinstance(template, str) or not all(isinstance(item, dict) for item in readings):
+        raise ValueError(f"{found}: 'template' must be a string, 'pinyin' and 'bopomofo' mappings")
+    if not isinstance(slots, dict):
+        raise ValueError(f"{found}: 'slots' must map names to phrases")
     parts = []
-    for number, piece in enumerate(re.split(r"\{(\w+)\}", visible(tree["template"]))):
+    for number, piece in enumerate(re.split(r"\{(\w+)\}", visible(template))):
         if number % 2 == 0:
             if piece:
                 parts.append(("text", piece))
@@ -84,4 +89,4 @@ def load_grammar(path: str | Path) -> Grammar:
         if not all(isinstance(phrase, str) for phrase in phrases):
             raise ValueError(f"{found}: the phrases of slot '{name}' must be strings")
         slots[name] = {visible(phrase): meaning for phrase, meaning in phrases.items()}
-    return Grammar(tuple(parts), slots, tree.get("pinyin", {}), tree.get("bopomofo", {}))
+    return Grammar(tuple(parts), slots, *readings)

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import yaml
 
 from ...tools.configs import config_path
+from ...tools.text_files import read_yaml
 from ..settings import Config
 from .corpus import UNREADABLE, Utterance
 from .synth import cast_voices, utterances
@@ -42,7 +42,7 @@ def speak_others(config: Config, part: str, count: int) -> list[Utterance]:
     data = config.data
     if count == 0:
         return []
-    tree = yaml.safe_load(config_path(data.others).read_text(encoding="utf-8"))[part]
+    tree = _languages(data.others, part)
     rng = np.random.default_rng([data.seed, 2 if part == "train" else 3])
     languages = [name for name, choice in tree.items() for _ in range(choice["share"])]
     names = [languages[number % len(languages)] for number in range(count)]
@@ -51,6 +51,23 @@ def speak_others(config: Config, part: str, count: int) -> list[Utterance]:
     cast = cast_voices(texts, voices, data, data.seed + (2 if part == "train" else 3))
     spoken = [replace(item, language=name) for item, name in zip(cast, names)]
     return [replace(item, text="") for item in utterances(spoken, f"other-{part}", config)]
+
+
+def _languages(name: str, part: str) -> dict[str, dict]:
+    """Language of espeak-ng -> its `share` and its `sentences`, of one part of the file."""
+    found = config_path(name)
+    tree = read_yaml(found)
+    part_of = tree.get(part) if isinstance(tree, dict) else None
+    if not isinstance(part_of, dict) or not part_of:
+        raise ValueError(f"{found}: '{part}' must map languages to 'share' and 'sentences'")
+    for language, choice in part_of.items():
+        said = choice.get("sentences") if isinstance(choice, dict) else None
+        share = choice.get("share") if isinstance(choice, dict) else None
+        if not isinstance(said, list) or not all(isinstance(item, str) and item for item in said):
+            raise ValueError(f"{found}: 'sentences' of {language} must be a list of strings")
+        if not said or not isinstance(share, int) or share < 1:
+            raise ValueError(f"{found}: {language} needs a sentence and a whole 'share' above 0")
+    return part_of
 
 
 def _piece(sentences: Sequence[str], rng: np.random.Generator) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import re
+import zlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -17,8 +18,10 @@ from pathlib import Path
 
 import numpy as np
 
+from ...tools.text_files import read_text
 from .corpus import read_audio
 from .grammar import Grammar
+from .text import read_lines
 
 GAP_SECONDS = (0.0, 0.06)  # between two syllables of a joined command
 EDGE = 0.02  # of a syllable's peak: what is quieter at its ends is cut off
@@ -60,7 +63,7 @@ def fillets(folder: Path, language: str) -> list[Recording]:
     for path in sorted((root / "sound").rglob(f"{language}/*.ogg")):
         audio[path.stem].append(path)
     for path in sorted((root / "script").rglob(f"*dialogs_{language}.lua")):
-        for key, letters, text in FILLETS_SAYING.findall(path.read_text(encoding="utf-8")):
+        for key, letters, text in FILLETS_SAYING.findall(read_text(path)):
             said[key].add((letters.removeprefix("font_") or "plain", text))
     found = []
     for key in sorted(audio.keys() & said.keys()):
@@ -73,7 +76,10 @@ def fillets(folder: Path, language: str) -> list[Recording]:
 def asterisk(folder: Path) -> list[Recording]:
     """Prompts of a telephone exchange, with the list that asterisk-core-sounds-en holds."""
     lines = _one(folder, "core-sounds-en.txt.gz")
-    texts = gzip.decompress(lines.read_bytes()).decode("utf-8", "replace").split("\n")
+    try:
+        texts = gzip.decompress(lines.read_bytes()).decode("utf-8", "replace").split("\n")
+    except (OSError, EOFError, zlib.error) as error:
+        raise ValueError(f"cannot decompress {lines}: {error}") from error
     said = dict(line.split(":", 1) for line in texts if ":" in line and not line.startswith(";"))
     root = _one(folder, "asterisk/sounds/en_US_f_Allison")
     found = []
@@ -90,7 +96,7 @@ def pocketsphinx(folder: Path) -> list[Recording]:
     root = _one(folder, "pocketsphinx/test/data")
     found = []
     for path in sorted(root.glob("*/*transcription")):
-        for line in path.read_text(encoding="utf-8").split("\n"):
+        for line in read_lines(path):
             match = re.fullmatch(r"<s>(.*)</s>\s*\((.+)\)\s*", line)
             if match and (path.parent / f"{match[2]}.wav").is_file():
                 text, name = " ".join(match[1].split()), match[2]

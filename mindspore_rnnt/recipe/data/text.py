@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
+from ...tools.text_files import read_text
+
 BLANK = 0
 BLANK_NAME = "<blank>"
 # Characters of category Cf that are drawn: they enclose the number or the word behind them.
@@ -75,14 +77,7 @@ def read_lines(path: str | Path) -> list[str]:
 
     Only \\n and \\r\\n end a line: str.splitlines would cut a transcript at U+2028 or U+0085.
     """
-    try:
-        text = Path(path).read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"{path} is not UTF-8 text ({error.reason} at byte {error.start}): decompress it, or "
-            "convert it, as by `iconv -f GB18030 -t UTF-8`"
-        ) from error
-    return text.replace("\r\n", "\n").split("\n")
+    return read_text(path).replace("\r\n", "\n").split("\n")
 
 
 def normalise(text: str, fold_case: bool = False) -> str:

@@ -18,6 +18,8 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
 
+from ...tools.text_files import read_json
+
 FILE = "calibration.json"
 CLOSEST = 1e-6  # probabilities stay so far from 0 and 1: a logit must be finite
 PRIOR = 1e-2  # weight of staying at slope 1, offset 0: few errors must not make a steep fit
@@ -73,8 +75,11 @@ class Calibration:
         path = Path(folder, FILE)
         if not path.is_file():
             return cls()
-        lines = json.loads(path.read_text(encoding="utf-8"))
-        return cls(**{name: Line(**line) for name, line in lines.items()})
+        lines = read_json(path)
+        try:
+            return cls(**{name: Line(**line) for name, line in lines.items()})
+        except (AttributeError, TypeError) as error:
+            raise ValueError(f"{path} is no calibration: {error}; evaluate again") from None
 
 
 def calibrate(

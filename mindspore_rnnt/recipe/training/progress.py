@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import csv
+import io
 from pathlib import Path
 
 from tqdm import tqdm
 
+from ...tools.text_files import read_text
 from .curves import learning_curves
 from .events import EventLog
 
@@ -21,7 +23,7 @@ class Progress:
     def __init__(self, folder: str | Path, total_updates: int, update: int, visible: bool):
         self._folder = Path(folder)
         self._visible = visible
-        self._bar = tqdm(
+        self._bar = _Bar(
             total=total_updates, initial=update, unit="step", disable=not visible, mininterval=1.0
         )
         self.times: dict[str, float] = {}
@@ -29,7 +31,9 @@ class Progress:
         self._steps = _Table(self._folder / "steps.csv", update) if visible else None
         self._epochs = _Table(self._folder / "epochs.csv", update) if visible else None
 
-    def step(self, row: dict) -> None:
+    def step(self, row: dict, compiled: bool = False) -> None:
+        """One update is done; `compiled`: it took longer than the next of its shape will."""
+        self._bar.count_step(compiled)
         self._bar.update()
         self._bar.set_postfix(epoch=row["epoch"], loss=f"{row['loss']:.3f}", refresh=False)
         if self._steps is not None and self._events is not None:
@@ -41,6 +45,7 @@ class Progress:
         if self._epochs is not None and self._events is not None:
             self._epochs.append(row)
             if row["cer"] is not None:
+                self._bar.count_evaluation()
                 self._events.add(row["update"], {"cer": row["cer"]})
             self.note("  ".join(f"{name} {_short(value)}" for name, value in row.items()))
 
@@ -60,6 +65,34 @@ class Progress:
                 if row["cer"] is not None
             ]
             learning_curves(steps, rates, self._folder / "curves.png")
+
+
+class _Bar(tqdm):
+    """Estimates from the steps that compiled nothing, with all between them: data and evaluation.
+
+    Before there is one there is no estimate. tqdm's own would take minutes of compiling for the
+    pace of all steps.
+    """
+
+    _steps, _seconds = 0, 0.0
+    _last: float | None = None  # seconds at the last step; None where the next does not count
+    _is_evaluated = False
+
+    def count_step(self, compiled: bool) -> None:
+        now = super().format_dict["elapsed"]
+        if self._last is not None and not compiled:
+            self._steps, self._seconds = self._steps + 1, self._seconds + now - self._last
+        self._last = now
+
+    def count_evaluation(self) -> None:
+        """The first one compiles."""
+        if not self._is_evaluated:
+            self._is_evaluated, self._last = True, None
+
+    @property
+    def format_dict(self) -> dict:
+        rate = self._steps / self._seconds if self._seconds else 0.0  # 0: shown as unknown
+        return super().format_dict | {"rate": rate}
 
 
 def _number(text: str) -> int | float | None:
@@ -96,7 +129,5 @@ class _Table:
 def _read(path: Path) -> list[dict]:
     if not path.is_file():
         return []
-    with path.open(encoding="utf-8", newline="") as stream:
-        return [
-            {name: _number(value) for name, value in row.items()} for row in csv.DictReader(stream)
-        ]
+    rows = csv.DictReader(io.StringIO(read_text(path), newline=""))
+    return [{name: _number(value) for name, value in row.items()} for row in rows]

@@ -4,7 +4,9 @@
 import copy
 import io
 import json
+import re
 import signal
+import warnings
 from types import SimpleNamespace
 
 import mindspore as ms
@@ -17,7 +19,10 @@ from mindspore_rnnt.recipe import config
 from mindspore_rnnt.recipe.commands import listen
 from mindspore_rnnt.recipe.data import buckets, dataset
 from mindspore_rnnt.recipe.data.features import Cmvn, LogMel
-from mindspore_rnnt.recipe.decoding import run_folder
+from mindspore_rnnt.recipe.data.text import Vocabulary
+from mindspore_rnnt.recipe.decoding import run_folder, streaming
+from mindspore_rnnt.recipe.decoding.beam import BeamSearch
+from mindspore_rnnt.recipe.decoding.greedy import GreedySearch
 from mindspore_rnnt.recipe.decoding.search import decode
 from mindspore_rnnt.recipe.model import transducer
 
@@ -160,10 +165,96 @@ def test_without_a_grammar_there_is_no_order(trained, tmp_path, monkeypatch, cap
         listen.run("any", "not looked for yet.wav")
 
 
+class Nothing:
+    """A recogniser that finds no labels, and a model's folder with nothing else to say."""
+
+    chunk_size = 4
+
+    def open_stream(self):
+        return None
+
+    def encode_chunk(self, features, stream):
+        return np.zeros((1, len(features) // 4, 1))
+
+    def start(self, rows):
+        return ()
+
+    def predict(self, tokens, state):
+        return np.zeros((len(tokens), 1)), ()
+
+    def join(self, frames, outputs):
+        return np.tile([1.0, 0.0], (len(frames), 1))
+
+
+def test_what_training_refuses_listen_refuses(tmp_path, monkeypatch, capsys):
+    from mindspore_rnnt.recipe.__main__ import main
+
+    cmvn = Cmvn(np.zeros(80), np.ones(80))
+    use(monkeypatch, (Nothing(), config.load(), Vocabulary("甲"), cmvn))
+    audio = (0.1 * np.random.default_rng(0).standard_normal(16000)).astype(np.float32)
+    broken = audio.copy()
+    broken[100] = np.nan
+    soundfile.write(tmp_path / "nan.wav", broken, 16000, subtype="FLOAT")
+    soundfile.write(tmp_path / "opposite.wav", np.stack([audio, -audio], 1), 16000)
+    soundfile.write(tmp_path / "empty.wav", np.zeros(0), 16000)
+    (tmp_path / "audio.raw").write_bytes(bytes(32000))
+    (tmp_path / "text.wav").write_text("no audio")
+    for name, message in {
+        "nan.wav": "nan.wav has samples that are not finite",
+        "opposite.wav": "channels of .*opposite.wav cancel each other",
+        "empty.wav": "empty.wav has no samples",
+        "audio.raw": "cannot read audio from '.*audio.raw': samplerate must be",
+        "text.wav": "cannot read audio from '.*text.wav': ",
+        "lost.wav": "no audio file at '.*lost.wav'",
+    }.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert main(["listen", "--checkpoint", "any", "--wav", str(tmp_path / name)]) == 1
+        assert re.fullmatch(rf"recipe: .*{message}.*\n", capsys.readouterr().err), name
+    soundfile.write(tmp_path / "good.wav", audio, 16000)
+    assert main(["listen", "--checkpoint", "any", "--wav", str(tmp_path / "good.wav")]) == 0
+
+
+def test_settings_of_the_run_can_be_changed(tmp_path, monkeypatch, capsys):
+    """As `--set`: the configuration that reaches the decoder is the run's with these changes."""
+    from mindspore_rnnt.recipe.__main__ import main
+
+    cmvn = Cmvn(np.zeros(80), np.ones(80))
+    used = []
+
+    def load_run(folder, config, weights):
+        used.append(config)
+        return Nothing(), config, Vocabulary("甲"), cmvn
+
+    run_folder.start_run(tmp_path, config.load(None, ["decode.beam=7"]), Vocabulary("甲"), cmvn)
+    monkeypatch.setattr(listen, "load_run", load_run)
+    opened = []
+    search = streaming.open_search
+    monkeypatch.setattr(
+        streaming, "open_search", lambda *parts: opened.append(search(*parts)) or opened[-1]
+    )
+    soundfile.write(tmp_path / "a.wav", 0.1 * np.ones(16000), 16000)
+    changes = ["decode.method=beam", "decode.max_symbols=2", "data.grammar=inspection.yaml"]
+    words = [word for item in changes for word in ("--set", item)]
+    for more, kind in ((words, BeamSearch), ([], GreedySearch)):
+        opened.clear()
+        wav = str(tmp_path / "a.wav")
+        assert main(["listen", "--checkpoint", str(tmp_path), "--wav", wav, *more]) == 0
+        assert {type(item) for item in opened} == {kind}
+    changed, own = used
+    assert (changed.decode.method, changed.decode.max_symbols) == ("beam", 2)
+    assert (changed.decode.beam, own.decode.beam) == (7, 7), "what is not changed is the run's"
+    assert (own.decode.method, own.decode.max_symbols) == ("greedy", 3)
+    assert changed.data.grammar == "inspection.yaml"
+    assert own.data.grammar == str(tmp_path / "grammar.yaml")
+    assert main(["listen", "--checkpoint", str(tmp_path), "--wav", "a", "--set", "decode.bem=1"])
+    assert "did you mean 'beam'" in capsys.readouterr().err
+
+
 def test_any_rate_and_channels_are_read(tmp_path):
     tone = 0.3 * np.sin(2 * np.pi * 300 * np.arange(44100) / 44100)
     soundfile.write(tmp_path / "cd.wav", np.stack([tone, tone], axis=1), 44100, subtype="FLOAT")
-    audio = listen.read_any(tmp_path / "cd.wav", 16000)
+    audio = listen.read_audio(tmp_path / "cd.wav", 16000)
     expected = resample_poly(tone, 160, 441)
     assert audio.dtype == np.float32 and len(audio) == 16000
     error = np.abs(audio - expected).max()
@@ -171,10 +262,7 @@ def test_any_rate_and_channels_are_read(tmp_path):
     assert error < 1e-6
 
 
-def test_what_cannot_be_read_says_so(tmp_path):
-    (tmp_path / "text.wav").write_text("no audio")
-    with pytest.raises(ValueError, match=r"cannot read audio from '.*text.wav'"):
-        listen.read_any(tmp_path / "text.wav", 16000)
+def test_a_folder_without_a_model_says_so(tmp_path):
     with pytest.raises(FileNotFoundError, match="holds no trained model"):
         listen.run(tmp_path, "any.wav")
     (tmp_path / "encoder.mindir").touch()

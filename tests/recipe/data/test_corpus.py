@@ -74,7 +74,9 @@ def test_bad_files_are_skipped_counted_and_named(manifest):
 def test_strict_is_an_error_with_the_same_words(manifest):
     with pytest.raises(ValueError, match="13 of 16 utterances cannot be used") as error:
         load_corpus(manifest, config.load(None, ["data.strict=true"]), Vocabulary("记录"))
-    assert "unknown characters: 1: letters (X)" in str(error.value)
+    (line,) = str(error.value).splitlines()  # a command shows the first line of an error
+    for kind, names in EXPECTED.items():
+        assert kind in line and names in line
 
 
 @pytest.mark.parametrize("rate", [8000, 22050, 44100])
