@@ -118,7 +118,8 @@ def _update(
     update = step(batches, position.epoch, position.step)
     seconds = time.perf_counter() - started
     progress.times["step (s)"] = seconds
-    if len(step.shapes) > known:
+    compiled = len(step.shapes) > known
+    if compiled:
         progress.note(f"compiled for features {step.shapes[-1]} in {seconds:.1f} s")
     position.step += len(batches)
     position.update += 1
@@ -134,7 +135,8 @@ def _update(
             "loss": update.loss,
             "norm": update.norm,
             "lr": rate,
-        }
+        },
+        compiled,
     )
     if step.skipped >= MOST_SKIPPED:
         raise RuntimeError(

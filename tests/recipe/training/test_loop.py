@@ -4,6 +4,7 @@
 import csv
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -23,6 +24,7 @@ from mindspore_rnnt.recipe.data.text import Vocabulary
 from mindspore_rnnt.recipe.decoding import run_folder
 from mindspore_rnnt.recipe.model import transducer
 from mindspore_rnnt.recipe.training import checkpoint, loop
+from mindspore_rnnt.recipe.training.progress import Progress
 from mindspore_rnnt.recipe.training.step import Update
 
 OVERRIDES = [
@@ -239,6 +241,98 @@ def test_updates_that_are_skipped_without_end_are_an_error():
     with pytest.raises(RuntimeError, match="the last 100 updates were all skipped"):
         loop._update(step, [{}], position, progress, 0.0)
     assert position.skipped == 100 and position.losses == []
+
+
+class Clock:
+    """Of the loop and of the bar: it goes on when it is told to."""
+
+    def __init__(self, monkeypatch):
+        self.now = 100.0
+        monkeypatch.setattr(loop.time, "perf_counter", lambda: self.now)
+
+    def watch(self, progress):
+        progress._bar.start_t = self.now
+        progress._bar._time = lambda: self.now
+        return progress
+
+
+class Learner:
+    """An update takes `seconds`, and another minute where a shape is new."""
+
+    def __init__(self, clock, seconds):
+        self.clock, self.seconds, self.shapes, self.skipped = clock, seconds, [], 0
+
+    def __call__(self, batches, epoch, step):
+        self.clock.now += self.seconds
+        if batches[0]["shape"] not in self.shapes:
+            self.shapes.append(batches[0]["shape"])
+            self.clock.now += 60.0
+        return Update(1.0, 1.0, applied=True)
+
+
+def remaining(progress):
+    """Minutes that the bar says, None where it says that they are not known."""
+    shown = re.search(r"<([\d:]+|\?)", str(progress._bar))[1]
+    if shown == "?":
+        return None
+    parts = [int(part) for part in shown.split(":")]
+    return sum(part * 60**place for place, part in enumerate(reversed(parts))) / 60
+
+
+def test_compiling_is_no_part_of_the_time_that_is_left(tmp_path, monkeypatch):
+    clock = Clock(monkeypatch)
+    progress = clock.watch(Progress(tmp_path, 560, 0, visible=True))
+    step, position = Learner(clock, 0.6), checkpoint.Position()
+    said = []
+    for shape in (1, 1, 1, 2, 1, 2, 3, 1, 2, 3):
+        loop._update(step, [{"shape": shape}], position, progress, 0.0)
+        said.append(remaining(progress))
+    assert said[0] is None, "nothing is known yet"
+    expected = [(560 - done) * 0.6 / 60 for done in range(2, 11)]
+    assert said[1:] == pytest.approx(expected, abs=1 / 60)
+    row = {"update": 10, "epoch": 0, "loss": 1.0, "cer": 0.5}
+    for seconds in (90.0, 11.0):  # the first evaluation compiles
+        clock.now += seconds
+        progress.epoch(row)
+        loop._update(step, [{"shape": 1}], position, progress, 0.0)
+    mean = (8 * 0.6 + 11.0) / 8  # of 12 steps 3 compiled, and one came after the first evaluation
+    assert remaining(progress) == pytest.approx((560 - 12) * mean / 60, abs=1 / 60)
+    progress.close()
+
+
+def test_waiting_for_data_and_the_update_are_timed_apart(monkeypatch):
+    clock, progress = Clock(monkeypatch), MagicMock(times={})
+
+    def groups():
+        for seconds in (3.0, 0.25):
+            clock.now += seconds
+            yield [{"shape": 1}]
+
+    step, position, waiting, seen = Learner(clock, 2.0), checkpoint.Position(), groups(), []
+    while some := loop._waited_for(waiting, progress):
+        clock.now += 7.0  # neither
+        loop._update(step, some, position, progress, 0.0)
+        seen.append(dict(progress.times))
+    assert seen == [
+        {"data wait (s)": 3.0, "step (s)": 62.0},
+        {"data wait (s)": 0.25, "step (s)": 2.0},
+    ]
+
+
+def test_every_update_of_a_run_has_both_times(straight):
+    (log,) = straight[0].glob("*tfevents*")
+    for name in (b"data wait (s)", b"step (s)"):
+        assert log.read_bytes().count(name) == 12
+
+
+def test_a_run_begins_with_the_weights_that_it_is_to_start_from(straight, tmp_path):
+    folder, history = straight
+    more = (f"train.start_from={folder}", "train.epochs=1", "optim.lr=1e-9", "train.average=1")
+    ((row, *_), ours) = loop.run(settings(tmp_path, *more)), tmp_path / "model.ckpt"
+    found, given = (ms.load_checkpoint(str(path)) for path in (ours, folder / "model.ckpt"))
+    for name, value in given.items():
+        assert np.allclose(found[name].asnumpy(), value.asnumpy(), atol=1e-6), name
+    assert row["loss"] < history[0]["loss"] - 1, "what had been learned was lost"
 
 
 def test_a_folder_without_a_model_says_so(tmp_path):
