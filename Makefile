@@ -6,6 +6,9 @@ DEMO_ENV := $(ROOT)/.venv-demo
 LINT_ENV := $(ROOT)/.venv-lint
 RELEASE_ENV := $(ROOT)/.venv-release
 RUNS ?= $(ROOT)/runs
+# DEMO_ARGS=--overwrite replaces a run in $(RUNS)/demo that has other settings.
+DEMO_ARGS ?=
+EVALUATE_ARGS ?=
 PYTEST_ARGS ?=
 CXX_SOURCES = $(shell find aot_build ascendc_op tests -name '*.h' -o -name '*.cpp' -o -name '*.cc')
 DOCS_ENV := $(ROOT)/.venv-docs
@@ -43,7 +46,7 @@ endef
 
 demo:
 	$(call install,$(DEMO_ENV),demo)
-	mkdir -p $(RUNS) && cd $(RUNS) && $(DEMO_ENV)/bin/python -m mindspore_rnnt.recipe demo --config tiny.yaml --output $(RUNS)/demo
+	mkdir -p $(RUNS) && cd $(RUNS) && $(DEMO_ENV)/bin/python -m mindspore_rnnt.recipe demo --config tiny.yaml --output $(RUNS)/demo $(DEMO_ARGS)
 
 # $(call pytest,<venv>): the tests run from an empty folder, so that they see the installed package
 # and not the source tree.
@@ -122,7 +125,7 @@ docs:
 
 evaluate:
 	$(call install,$(DEMO_ENV),demo)
-	mkdir -p $(RUNS) && cd $(RUNS) && $(DEMO_ENV)/bin/python -m mindspore_rnnt.recipe evaluate --full --config tiny.yaml --set evaluate.noise_hours=2 --output $(RUNS)/evaluate
+	mkdir -p $(RUNS) && cd $(RUNS) && $(DEMO_ENV)/bin/python -m mindspore_rnnt.recipe evaluate --full --config tiny.yaml --set evaluate.noise_hours=2 --output $(RUNS)/evaluate $(EVALUATE_ARGS)
 
 # Random calls of the kernel under sanitizers, half of the time each: make fuzz SECONDS=600
 SECONDS ?= 30

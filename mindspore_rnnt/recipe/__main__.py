@@ -34,7 +34,7 @@ def _demo(options: argparse.Namespace) -> int:
     from .training import loop
 
     config = _config(options)
-    config.train.overwrite = True  # a demo can be seen again
+    config.train.replaceable = True  # a demo can be seen again
     loop.run(config)
     evaluate.run(config.train.output)
     return 0
@@ -150,10 +150,11 @@ def _parser() -> argparse.ArgumentParser:
     results = f"folder of results; else train.output, without --config {DEMO}"
     demo = command("demo", _demo, "train, then show what was learned")
     _add_settings(demo, results)
+    _add_overwrite(demo)
     train = command("train", _train, "train a model")
     _add_settings(train, results)
     train.add_argument("--resume", action="store_true", help="go on from the newest checkpoint")
-    train.add_argument("--overwrite", action="store_true", help="replace an earlier run")
+    _add_overwrite(train)
     evaluate = command("evaluate", _evaluate, "error rates in noise and by voice")
     _add_settings(evaluate, results)
     _add_model(evaluate, f"folder of a run, whose settings count; else --output, else {DEMO}")
@@ -163,6 +164,7 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="let listen take its confidence from this, though it is not the run's own test",
     )
+    _add_overwrite(evaluate)
     listen = command("listen", _listen, "from a wav file to a work order")
     _add_model(listen, f"folder of a run or of exported files; else {DEMO}", DEMO)
     _add_changes(listen)
@@ -191,6 +193,10 @@ def _add_settings(command: argparse.ArgumentParser, output: str) -> None:
     command.add_argument("--config", help="a path, or a name from configs/; else tiny.yaml")
     _add_changes(command)
     command.add_argument("--output", help=output)
+
+
+def _add_overwrite(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--overwrite", action="store_true", help="replace an earlier run")
 
 
 def _add_changes(command: argparse.ArgumentParser) -> None:

@@ -215,6 +215,7 @@ class TrainConfig(Section):
     resume: bool = False
     start_from: Text = ""  # folder of a run whose model is trained on; empty: random weights
     overwrite: bool = False  # an earlier run in train.output is lost
+    replaceable: bool = False  # the same settings may replace this run; `demo` sets it
     save_every: Count = 0  # steps; 0: each epoch
     keep_last: AtLeastOne = 3
     average: AtLeastOne = 1  # evaluate the mean of the last so many checkpoints

@@ -23,7 +23,7 @@ from ...tools.configs import config_path
 from ..data.buckets import SUBSAMPLING
 from ..decoding.confidence import Calibration
 from ..decoding.recogniser import free
-from ..decoding.run_folder import GRAMMAR, load_run
+from ..decoding.run_folder import GRAMMAR, load_run, refuse_model
 from ..model.transducer import Transducer
 from ..settings import Config
 
@@ -32,8 +32,9 @@ BESIDE = ("config.yaml", "vocabulary.txt", "cmvn.npy")
 
 def run(checkpoint: str | Path, output: str | Path, weights: str = "mean") -> Path:
     """Export the model of a run's folder; returns the folder of the files."""
-    recogniser, config, _, _ = load_run(checkpoint, weights=weights)
     folder = Path(output)
+    refuse_model(folder)
+    recogniser, config, _, _ = load_run(checkpoint, weights=weights)
     folder.mkdir(parents=True, exist_ok=True)
     for name in BESIDE:
         shutil.copyfile(Path(checkpoint) / name, folder / name)

@@ -28,7 +28,7 @@ def run(config: Config, weights: str = "mean") -> list[dict]:
         for seed in config.evaluate.train_seeds:
             one = copy.deepcopy(config)
             one.train.seed, one.noise.probability = seed, probability
-            one.train.overwrite = True
+            one.train.replaceable = True
             one.train.output = str(folder / f"{kind}-{seed}")
             print(f"\n== trained with {kind}, seed {seed}")
             loop.run(one)

@@ -6,12 +6,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..data import corpus, dataset
+from ..decoding.run_folder import refuse_model
 from ..settings import Config
 
 
 def run(config: Config, output: str | Path) -> None:
-    train, heldout, vocabulary = dataset.load(config)
     folder = Path(output)
+    refuse_model(folder)
+    train, heldout, vocabulary = dataset.load(config)
     spoken = [item for item in train if item.text]
     for name, part in (("train", spoken), ("heldout", heldout)):
         print(corpus.write_manifest(part, folder, name), len(part), "utterances")

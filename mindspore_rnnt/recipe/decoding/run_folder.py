@@ -109,6 +109,18 @@ def load_weights(
     assign(parameters, ms.load_checkpoint(str(path)), path)
 
 
+def holds_model(folder: str | Path) -> bool:
+    """Whether there are weights of a run, whatever has saved them."""
+    found = [*Path(folder).glob("*.ckpt"), *Path(folder).glob("checkpoints/*.ckpt")]
+    return any(not path.name.startswith(".") for path in found)  # drafts that a kill has left
+
+
+def refuse_model(folder: str | Path) -> None:
+    """A ValueError if a run is in the folder: files of other commands would replace its own."""
+    if holds_model(folder):
+        raise ValueError(f"{folder} holds a run: choose another --output")
+
+
 def weights_file(folder: str | Path, weights: str) -> Path:
     """The file with these weights."""
     path = Path(folder, WEIGHTS[weights])

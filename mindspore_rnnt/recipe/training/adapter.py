@@ -24,17 +24,23 @@ from ..data.batches import BatchSource
 from ..decoding.run_folder import start_run
 from ..model import transducer
 from ..settings import Config
+from .earlier_run import make_way, refuse_loss
 from .step import SCALE_FACTOR, SCALE_WINDOW, build_optimizer
 
 
 def model_and_dataset(config: Config) -> tuple[Model, Dataset]:
     """A Model whose network gives the loss, and the training batches, one epoch at a time.
 
-    Writes what belongs beside the weights to train.output.
+    Writes what belongs beside the weights to train.output; a run that is there is an error, or
+    with train.overwrite goes.
     """
+    if config.train.resume:
+        raise ValueError("train.resume is of loop.run, whose checkpoints Model does not read")
+    refuse_loss(config)
     ms.set_seed(config.train.seed)
     source, _, vocabulary, cmvn = dataset.build(config)
     network = transducer.build(config, len(vocabulary)).set_train()
+    make_way(config)
     start_run(config.train.output, config, vocabulary, cmvn)
     updates = config.train.epochs * source.steps_per_epoch
     optimizer = build_optimizer(network, config, updates)

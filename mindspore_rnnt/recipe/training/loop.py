@@ -18,14 +18,13 @@ from ..decoding import scoring
 from ..decoding.recogniser import Recogniser
 from ..decoding.run_folder import load_weights, start_run
 from ..model import transducer
-from ..settings import Config, TrainConfig
-from . import parallel
+from ..settings import Config
+from . import earlier_run, parallel
 from .checkpoint import Checkpoints, Position
 from .progress import Progress
 from .schedule import WarmupCosine
 from .step import TrainStep
 
-FREE = tuple(f"train.{name}:" for name in ("output", "resume", "overwrite", "epochs"))  # untold
 MOST_SKIPPED = 100  # updates in a row: by then no loss scale is left to blame
 
 
@@ -37,6 +36,8 @@ def run(config: Config, resume: bool = False) -> list[dict]:
     """
     config.train.resume |= resume
     group = parallel.start(config.train.device)
+    if group.leads:
+        earlier_run.refuse_loss(config)  # before the data are prepared
     ms.set_seed(config.train.seed)
     source, heldout, vocabulary, cmvn = dataset.build(config, group.rank, group.size)
     model = transducer.build(config, len(vocabulary)).set_train()
@@ -54,10 +55,8 @@ def run(config: Config, resume: bool = False) -> list[dict]:
     position = checkpoints.restore() if settings.resume else None
     changes: list[str] = []
     if group.leads:
-        if position:
-            changes = _changes(folder, config, vocabulary)
-        else:
-            changes = _make_way(checkpoints, folder, settings)
+        resumed = position is not None
+        changes = _changes(folder, config, vocabulary) if resumed else earlier_run.make_way(config)
         start_run(folder, config, vocabulary, cmvn)
     position = position or Position()
     progress = Progress(folder, total, position.update, visible=group.leads)
@@ -145,19 +144,6 @@ def _update(
         )
 
 
-def _make_way(checkpoints: Checkpoints, folder: Path, settings: TrainConfig) -> list[str]:
-    """Forget an earlier run in the folder if the user says so; returns what to tell of it."""
-    if not checkpoints.saved():
-        return [f"nothing to resume in {folder}: the run starts anew"] if settings.resume else []
-    if not settings.overwrite:
-        raise ValueError(
-            f"{folder} holds a run already: go on with it by --resume, replace it by --overwrite, "
-            "or choose another --output"
-        )
-    checkpoints.clear()
-    return [f"the earlier run in {folder} is replaced"]
-
-
 def _changes(folder: Path, config: Config, vocabulary: Vocabulary) -> list[str]:
     """How the settings differ from those of the run in the folder, which is gone on from."""
     if Vocabulary.load(folder / "vocabulary.txt").characters != vocabulary.characters:
@@ -166,7 +152,7 @@ def _changes(folder: Path, config: Config, vocabulary: Vocabulary) -> list[str]:
             "other characters; start anew, or give its vocabulary.txt as data.vocabulary"
         )
     lines = configuration.differences(configuration.load(folder / "config.yaml"), config)
-    told = [line for line in lines if not line.startswith(FREE)]
+    told = [line for line in lines if not line.startswith((*earlier_run.FREE, "train.epochs:"))]
     return [f"changed since this run was started: {line}" for line in told]
 
 

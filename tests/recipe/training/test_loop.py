@@ -146,18 +146,6 @@ def test_a_run_is_not_lost_without_a_word(straight):
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*.*")} == before
 
 
-def test_what_becomes_of_an_earlier_run_is_told(tmp_path):
-    kept = checkpoint.Checkpoints(tmp_path, [], keep=2)
-    again = settings(tmp_path, "train.resume=true", "train.overwrite=true").train
-    assert loop._make_way(kept, tmp_path, again) == [
-        f"nothing to resume in {tmp_path}: the run starts anew"
-    ]
-    (tmp_path / "checkpoints" / "step-0000009.ckpt").touch()
-    again.resume = False
-    assert loop._make_way(kept, tmp_path, again) == [f"the earlier run in {tmp_path} is replaced"]
-    assert kept.saved() == []
-
-
 def test_a_training_may_start_from_given_weights(straight):
     folder, _ = straight
     vocabulary = Vocabulary.load(folder / "vocabulary.txt")
