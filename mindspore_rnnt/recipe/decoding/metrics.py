@@ -132,7 +132,7 @@ class _Orders(_Share):
     def update(self, *inputs: Sequence[str]) -> None:
         for hypothesis, reference in _pairs(inputs):
             if self._parser.parse(reference)["understood"]:
-                given = self._parser.parse(hypothesis)["understood"]
+                given = bool(self._parser.parse_all(hypothesis))
                 self._right += self._counts(given, hypothesis == reference)
                 self._all += 1
 

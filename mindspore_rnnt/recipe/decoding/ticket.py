@@ -36,6 +36,28 @@ class TicketParser:
         }
         return {"understood": True, "text": text, **meanings}
 
+    def parse_all(self, text: str) -> list[dict]:
+        """The orders of a text that is one command, or several without anything between them.
+
+        Empty for any other text, and for one that can be cut into commands in more than one way.
+        """
+        if not text:
+            return []
+        if self._whole.fullmatch(text):
+            return [self.parse(text)]
+        ways, ends = [0] * len(text) + [1], [0] * len(text)  # from each character to the end
+        for start in reversed(range(len(text))):
+            for end in range(start + 1, len(text) + 1):
+                if ways[end] and self._whole.fullmatch(text, start, end):
+                    ways[start], ends[start] = ways[start] + ways[end], end
+        if ways[0] != 1:
+            return []
+        orders, start = [], 0
+        while start < len(text):
+            orders.append(self.parse(text[start : ends[start]]))
+            start = ends[start]
+        return orders
+
     def _explain(self, text: str) -> dict:
         """Where the text leaves the grammar: what was expected there and what came."""
         known, end = 0, 0

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Sequence
 
 from ..data.text import Vocabulary
@@ -26,7 +28,11 @@ class Judge:
         self._vocabulary, self._parser, self._calibration = vocabulary, parser, calibration
 
     def __call__(self, found: Found, seconds: Sequence[float]) -> dict:
-        """text, confidence, characters, and with a grammar order and reason: one is None."""
+        """text, confidence, characters, and with a grammar orders, order and reason.
+
+        `orders` has one for each command; without any, `reason` says why. `order` is the only one,
+        and None where there are several.
+        """
         text = self._vocabulary.decode(found.ids)
         confidence = self.confidence(found)
         sure = [float(value) for value in self._calibration.labels(found.log_probs)]
@@ -40,37 +46,50 @@ class Judge:
         }
         if self._parser is None:
             return report
-        order = self._parser.parse(text)
-        reason = self._reason(order, confidence, text, sure)
-        return report | {"order": None if reason else order, "reason": reason}
+        orders = self._parser.parse_all(text)
+        reason = self._doubt(text, confidence, sure)
+        if not orders:
+            reason = _unlike_a_command(self._parser.parse(text))
+        given = [] if reason else orders
+        order = given[0] if len(given) == 1 else None
+        return report | {"order": order, "orders": given, "reason": reason}
 
     def passes(self, found: Found) -> bool:
         """Whether it becomes a ticket."""
         return self.understands(found) and self.confidence(found) >= self._least
 
     def understands(self, found: Found) -> bool:
-        """Whether it is a command, however unsure."""
-        text = self._vocabulary.decode(found.ids)
-        return self._parser is not None and self._parser.parse(text)["understood"]
+        """Whether it is a command or several, however unsure."""
+        return bool(self._orders(found))
 
     def confidence(self, found: Found) -> float:
-        """The probability that all of it is right."""
-        return self._calibration.whole(found.log_probs)
+        """The probability that all of it is right: the product over its commands."""
+        lengths = [len(order["text"]) for order in self._orders(found)] or [len(found.ids)]
+        ends = itertools.accumulate(lengths)
+        parts = [found.log_probs[end - length : end] for length, end in zip(lengths, ends)]
+        return math.prod(map(self._calibration.whole, parts))
 
-    def _reason(self, order: dict, confidence: float, text: str, sure: list[float]) -> str | None:
-        """Why there is no ticket; None if there is one."""
-        if not text:
-            return "nothing was recognised"
-        if not order["understood"]:
-            choices = " | ".join(phrase for phrase in order["phrases"] if phrase)
-            wanted = f"{order['expected']} ({choices})" if choices else order["expected"]
-            if any(phrase.startswith(order["found"]) for phrase in order["phrases"]):
-                return f"half a command: {wanted} is not complete"
-            return f"outside the grammar: {wanted} was expected, but {order['found']!r} came"
-        if confidence < self._least:
-            worst = min(range(len(text)), key=sure.__getitem__)
-            return (
-                f"unsure: confidence {confidence:.2f} is below {self._least:g}; least sure of "
-                f"{text[worst]!r} ({sure[worst]:.2f})"
-            )
-        return None
+    def _orders(self, found: Found) -> list[dict]:
+        text = self._vocabulary.decode(found.ids)
+        return self._parser.parse_all(text) if self._parser else []
+
+    def _doubt(self, text: str, confidence: float, sure: list[float]) -> str | None:
+        """Why a command gives no ticket; None if it gives one."""
+        if confidence >= self._least or not text:
+            return None
+        worst = min(range(len(text)), key=sure.__getitem__)
+        return (
+            f"unsure: confidence {confidence:.2f} is below {self._least:g}; least sure of "
+            f"{text[worst]!r} ({sure[worst]:.2f})"
+        )
+
+
+def _unlike_a_command(order: dict) -> str:
+    """Why what was not understood gives no ticket."""
+    if not order["text"]:
+        return "nothing was recognised"
+    choices = " | ".join(phrase for phrase in order["phrases"] if phrase)
+    wanted = f"{order['expected']} ({choices})" if choices else order["expected"]
+    if any(phrase.startswith(order["found"]) for phrase in order["phrases"]):
+        return f"half a command: {wanted} is not complete"
+    return f"outside the grammar: {wanted} was expected, but {order['found']!r} came"

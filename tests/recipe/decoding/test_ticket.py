@@ -3,6 +3,7 @@
 
 import itertools
 
+import numpy as np
 import pytest
 import yaml
 
@@ -52,6 +53,41 @@ def test_what_is_not_understood_says_where(grammar, text, expected, found):
     print(order)
     assert order["understood"] is False
     assert (order["expected"], order["found"]) == (expected, found)
+
+
+def test_any_two_commands_in_a_row_are_two_orders(grammar):
+    parser, sentences = TicketParser(grammar), grammar.sentences()
+    rng = np.random.default_rng(1)
+    for count in (1, 2, 3):
+        for _ in range(100):
+            said = [sentences[number] for number in rng.integers(len(sentences), size=count)]
+            assert parser.parse_all("".join(said)) == [parser.parse(text) for text in said]
+    # No command begins inside another, so that there is one way to cut any number of them.
+    starts = set(grammar.slots["action"])
+    assert not [text for text in sentences for start in starts if text.find(start, 1) > 0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "记录二号主变",
+        "记录二号主变渗油上报",
+        "好记录二号主变渗油",
+        "记录二号主变渗油好上报一号油泵渗油",
+    ],
+)
+def test_anything_beside_commands_gives_no_order(grammar, text):
+    assert TicketParser(grammar).parse_all(text) == []
+
+
+def test_what_can_be_cut_in_two_ways_gives_no_order(tmp_path):
+    path = tmp_path / "g.yaml"
+    path.write_text("template: '{a}{b}'\nslots: {a: {甲: 1, 乙: 2, 甲乙: 3}, b: {丙: 4, '': 5}}\n")
+    parser = TicketParser(load_grammar(path))
+    assert [order["a"] for order in parser.parse_all("乙甲")] == [2, 1]
+    assert [order["a"] for order in parser.parse_all("甲乙")] == [3], "one command comes first"
+    assert parser.parse_all("甲乙甲") == [], "甲, 乙, 甲 or 甲乙, 甲"
 
 
 def test_a_phrase_that_begins_another_is_still_parsed(tmp_path):

@@ -24,7 +24,7 @@ def judged(text, probabilities=(), grammar=True):
     found = Found(tuple(VOCABULARY.encode(text)), tuple(range(count)), tuple(np.log(probabilities)))
     judge = Judge(config.load(), VOCABULARY, parser, Calibration())
     report = judge(found, [0.04 * (n + 1) for n in range(count)])
-    assert judge.passes(found) == (report.get("order") is not None)
+    assert judge.passes(found) == bool(report.get("orders"))
     return report
 
 
@@ -33,6 +33,7 @@ def test_a_sure_command_is_a_ticket():
     assert report["reason"] is None and report["text"] == COMMAND
     assert (report["order"]["number"], report["order"]["understood"]) == (2, True)
     assert report["confidence"] == pytest.approx(0.72 ** (1 / len(COMMAND)), abs=1e-4)
+    assert report["orders"] == [report["order"]]
     first = report["characters"][0]
     assert first == {"text": "记", "seconds": 0.04, "confidence": 0.9}
 
@@ -54,12 +55,26 @@ def test_a_sure_command_is_a_ticket():
             "outside the grammar: action (记录 | 上报 | 复核) was expected",
         ),
         (COMMAND + "记", [], "outside the grammar: "),
+        (COMMAND + "上报二号油泵", [], "outside the grammar: end was expected, but '上报二号油泵'"),
     ],
 )
 def test_all_else_says_why_not(text, probabilities, reason):
     report = judged(text, probabilities)
     print(report["reason"])
-    assert report["order"] is None and report["reason"].startswith(reason)
+    assert report["order"] is None and report["orders"] == []
+    assert report["reason"].startswith(reason)
+
+
+def test_two_commands_without_a_pause_are_two_tickets():
+    second = "上报三号油泵渗油并通知值班长"
+    report = judged(COMMAND + second, [0.9] * len(COMMAND) + [0.8] * len(second))
+    assert report["reason"] is None and report["order"] is None
+    assert [order["text"] for order in report["orders"]] == [COMMAND, second]
+    assert [order["number"] for order in report["orders"]] == [2, 3]
+    assert report["confidence"] == pytest.approx(0.9 * 0.8, abs=1e-4), "both are right"
+    report = judged(COMMAND + second, [0.7] * len(COMMAND + second))  # 0.49 that both are
+    assert report["orders"] == [] and report["reason"].startswith("unsure: confidence 0.49")
+    assert judged(COMMAND, [0.7] * len(COMMAND))["reason"] is None
 
 
 def test_without_a_grammar_there_is_neither_order_nor_reason():
