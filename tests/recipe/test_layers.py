@@ -8,6 +8,7 @@ from pathlib import Path
 from mindspore_rnnt import recipe
 
 LAYERS = [
+    "bar",
     "settings",
     "config",
     "sound",

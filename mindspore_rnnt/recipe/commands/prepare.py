@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-from tqdm import tqdm
 
+from ..bar import bar
 from ..data import corpus, packages
 from ..data.grammar import load_grammar
 from ..settings import Config
@@ -59,7 +59,7 @@ def _draw(part: Sequence[packages.Recording], limit: int, seed: int) -> list[pac
 def _utterances(
     recordings: Sequence[packages.Recording], name: str, rate: int, bad: corpus.BadFiles
 ) -> Iterator[corpus.Utterance]:
-    for number, item in enumerate(tqdm(recordings, desc=name, unit="file")):
+    for number, item in enumerate(bar(recordings, name, "file")):
         try:
             audio = packages.samples(item, rate, np.random.default_rng([1, number]))
         except corpus.UNREADABLE as error:

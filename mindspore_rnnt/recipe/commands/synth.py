@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ..bar import bar
 from ..data import corpus, dataset
 from ..decoding.run_folder import refuse_model
 from ..settings import Config
@@ -16,5 +17,5 @@ def run(config: Config, output: str | Path) -> None:
     train, heldout, vocabulary = dataset.load(config)
     spoken = [item for item in train if item.text]
     for name, part in (("train", spoken), ("heldout", heldout)):
-        print(corpus.write_manifest(part, folder, name), len(part), "utterances")
+        print(corpus.write_manifest(bar(part, name, "file"), folder, name), len(part), "utterances")
     vocabulary.save(folder / "vocabulary.txt")

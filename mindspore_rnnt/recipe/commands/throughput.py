@@ -8,8 +8,8 @@ from copy import deepcopy
 from itertools import islice
 
 import numpy as np
-from tqdm import tqdm
 
+from ..bar import bar
 from ..data import dataset
 from ..data.batches import BatchSource
 from ..data.cache import FeatureCache
@@ -40,7 +40,7 @@ def run(config: Config, seconds: float = 5.0) -> list[dict]:
     train, _, vocabulary = dataset.load(config)
     _, _, _, cmvn = dataset.build(config)
     rows = []
-    for name, (augment, probability, cached) in tqdm(CHANGES.items(), unit="row"):
+    for name, (augment, probability, cached) in bar(CHANGES.items(), "throughput", "row"):
         one = deepcopy(config)
         vars(one.augment).update(augment | {"clean_epochs": 0, "ramp_epochs": 0})
         if probability >= 0:

@@ -12,6 +12,7 @@ import numpy as np
 import soundfile
 from scipy.signal import resample_poly
 
+from ..bar import bar
 from .corpus import UNREADABLE, BadFiles
 from .entries import wav_files
 
@@ -52,7 +53,7 @@ class Recordings:
 @lru_cache(maxsize=2)  # of training and of evaluation, which has several ratios
 def _usable(folder: str, strict: bool) -> tuple[Recording, ...]:
     files, bad, good = wav_files(folder), BadFiles(), []
-    for path in files:
+    for path in bar(files, "noise files", "file"):
         try:
             recording, is_silent = _inspect(path)
         except UNREADABLE as error:

@@ -20,11 +20,15 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from pathlib import Path
+from subprocess import PIPE, Popen
+from tempfile import TemporaryFile
+from typing import IO, cast
 
 import numpy as np
 import soundfile
 from scipy.signal import resample_poly
 
+from ..bar import bar
 from ..settings import Config, DataConfig
 from .corpus import Utterance
 from .grammar import load_grammar
@@ -111,7 +115,7 @@ def synthesise(spoken: Sequence[Spoken], sample_rate: int = 16000) -> list[np.nd
     if importlib.util.find_spec("espeakng_loader") is not None:
         raw = _by_library(spoken)
     elif shutil.which("espeak-ng"):
-        raw = [_by_program(item) for item in spoken]
+        raw = [_by_program(item) for item in bar(spoken, "speaking", "utterance")]
     else:
         raise RuntimeError(MISSING)
     return [
@@ -131,22 +135,26 @@ def utterances(spoken: Sequence[Spoken], name: str, config: Config) -> list[Utte
 
 def _by_library(spoken: Sequence[Spoken]) -> list[tuple[int, np.ndarray]]:
     requests = [asdict(item) | {"voice": _voice(item)} for item in spoken]
-    done = subprocess.run(
-        [sys.executable, str(WORKER)],
-        input=json.dumps(requests).encode("utf-8"),
-        capture_output=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        raise RuntimeError(
-            f"espeak-ng's process failed ({done.returncode}): "
-            + done.stderr.decode("utf-8", "replace").strip()
-        )
-    stream = io.BytesIO(done.stdout)
     audio = []
-    for _ in spoken:
-        rate, count = struct.unpack("<ii", stream.read(8))
-        audio.append((rate, np.frombuffer(stream.read(2 * count), dtype="<i2")))
+    # Files for what goes in and for errors: none of the pipes can fill up while another is read.
+    with TemporaryFile() as asked, TemporaryFile() as errors:
+        asked.write(json.dumps(requests).encode("utf-8"))
+        asked.seek(0)
+        command = [sys.executable, str(WORKER)]
+        with Popen(command, stdin=asked, stdout=PIPE, stderr=errors) as worker:
+            stream = cast(IO[bytes], worker.stdout)
+            for _ in bar(spoken, "speaking", "utterance"):
+                head = stream.read(8)
+                if len(head) < 8:
+                    break
+                rate, count = struct.unpack("<ii", head)
+                audio.append((rate, np.frombuffer(stream.read(2 * count), dtype="<i2")))
+        errors.seek(0)
+        if worker.returncode != 0 or len(audio) < len(spoken):
+            raise RuntimeError(
+                f"espeak-ng's process failed ({worker.returncode}): "
+                + errors.read().decode("utf-8", "replace").strip()
+            )
     return audio
 
 
