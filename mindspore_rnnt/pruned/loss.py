@@ -12,8 +12,8 @@ from mindspore import Tensor, nn, ops
 from ..checks import check_tensors
 from ..kernels import get_ops
 from ..kernels.gradients import refuse_double_backward
-from ..kernels.recorder import in_given_precision, refuse_recorded_bprop
-from ..launch import as_int32, at_least_zero, is_compiled, params_tensor, reduce_losses
+from ..kernels.recorder import refuse_recorded_bprop
+from ..launch import as_int32, at_least_zero, is_compiled, launch, params_tensor, reduce_losses
 from ..row_labels import step_labels
 from .checks import PRUNED_DIMS, check_pruned, check_pruned_values
 from .windows import from_lattice, to_lattice, window_steps, with_no_cell
@@ -84,12 +84,10 @@ def rnnt_loss_pruned(
     if validate and not compiled:
         check_pruned_values(_CALLER, logits.shape, *[x.asnumpy() for x in inputs[1:]])
 
-    # Within a function, because MindSpore's mixed precision copies the source of any other and
-    # loses the names of this module.
-    def launch() -> Tensor:
+    def reduced() -> Tensor:
         return reduce_losses(_losses(inputs, options), reduction)
 
-    return launch() if compiled else in_given_precision(launch)
+    return launch(reduced)
 
 
 def _losses(inputs: tuple, options: tuple) -> Tensor:
