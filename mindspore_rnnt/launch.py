@@ -90,8 +90,8 @@ def as_int32(x: Tensor) -> Tensor:
 
 def with_a_column(targets: Tensor) -> Tensor:
     """Targets (B, 0), of a batch without labels, become (B, 1): what aclnn makes of an empty tensor
-    is not documented."""
-    return ops.zeros((targets.shape[0], 1), ms.int32) if targets.shape[1] == 0 else targets
+    is not documented. The column holds no class: a wrong length of 1 finds no label."""
+    return ops.full((targets.shape[0], 1), -1, dtype=ms.int32) if targets.shape[1] == 0 else targets
 
 
 def reduce_losses(losses: Tensor, reduction: str) -> Tensor:

@@ -68,7 +68,8 @@ def step_labels(
     B, max_u = targets.shape
     none = ops.full((B, 1), NO_LABEL_ARC, dtype=ms.int32)
     steps = ops.range(0, max_u1, 1)
-    labels = ops.gather(ops.cat((targets, none), 1), ops.minimum(steps, max_u), 1)
+    columns = ops.cat((targets, none), 1) if max_u > 0 else none  # never an empty tensor
+    labels = ops.gather(columns, ops.minimum(steps, max_u), 1)
     used = steps < ops.expand_dims(target_lengths, 1)
     is_class = ops.logical_and(labels >= 0, labels < V)
     fits = ops.logical_or(is_class, ops.logical_not(used)).all(axis=1)
