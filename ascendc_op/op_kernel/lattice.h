@@ -99,26 +99,27 @@ class Lattice {
   // The arcs of a slab; rows are filled up with lanes of probability 0.
   RNNT_FN void LoadSlab(const StripTask& task, int64_t first) {
     const int64_t W = task.strip.lanes;
-    const DataCopyExtParams copy(static_cast<uint16_t>(Rows(task, first)),
-                                 static_cast<uint32_t>(W * sizeof(float)),
-                                 static_cast<uint32_t>((kCellStats - 1) * W * sizeof(float)), 0, 0);
+    const DataCopyExtParams copy(
+        static_cast<uint16_t>(Rows(task, first)), static_cast<uint32_t>(W * sizeof(float)),
+        static_cast<uint32_t>((kCellStats - 1) * W * sizeof(float)),
+        static_cast<uint32_t>((kArrays - 1) * task.lanes / kBlockLanes), 0);
     const LocalTensor<float> arcs = arc_queue_.AllocTensor<float>();
     const int64_t at = task.strip.stats + (first * kCellStats + kBlankExponent) * W;
     for (int32_t array = 0; array < kArrays; ++array) {
       const DataCopyPadExtParams<float> padding(true, 0, static_cast<uint8_t>(task.lanes - W),
                                                 array < 2 ? kLogZero : 1.0f);
-      DataCopyPad(arcs[array * kSlabLanes], workspace_[static_cast<uint64_t>(at + array * W)], copy,
+      DataCopyPad(arcs[array * task.lanes], workspace_[static_cast<uint64_t>(at + array * W)], copy,
                   padding);
     }
     arc_queue_.EnQue(arcs);
   }
 
-  // The arcs of the diagonal that begins at `lane` of a slab's arrays.
-  RNNT_FN Arcs ArcsAt(const StripTask& task, const LocalTensor<float>& arrays, int32_t lane) {
-    const Scaled blank = {arrays[lane], arrays[2 * kSlabLanes + lane]};
-    const Scaled label = {arrays[kSlabLanes + lane], arrays[3 * kSlabLanes + lane]};
-    if (task.by_frame) return {label, blank};
-    return {blank, label};
+  // Of row r of a slab.
+  RNNT_FN Arcs ArcsAt(const StripTask& task, const LocalTensor<float>& slab, int32_t r) {
+    return {slab[r * kArrays * task.lanes], task.lanes, task.by_frame};
+  }
+  RNNT_FN Scaled AlphaAt(const StripTask& task, const LocalTensor<float>& slab, int32_t r) {
+    return {slab[2 * r * task.lanes], slab[(2 * r + 1) * task.lanes]};
   }
 
   template <bool kAlpha>
@@ -128,24 +129,24 @@ class Lattice {
     if (task.carry_in) carry_in = ReceiveCarry(task, first, rows);
     if (task.carry_out) carry_out = carry_out_queue_.AllocTensor<float>();
     const LocalTensor<float> out = out_queue_.AllocTensor<float>();
-    if (kAlpha) step_.Copy(AlphaAt(out, 0), step_.alpha());
+    if (kAlpha) step_.Copy(AlphaAt(task, out, 0), step_.alpha());
     for (int32_t i = 0; i < rows; ++i) {
-      const int32_t r = kAlpha ? i : rows - 1 - i, at = r * task.lanes;
-      const Arcs row_arcs = ArcsAt(task, arcs, at);
+      const int32_t r = kAlpha ? i : rows - 1 - i;
+      const Arcs row_arcs = ArcsAt(task, arcs, r);
       if (task.carry_in) CopyScaled(step_.Guard(task.by), BlockPair(carry_in, r), kBlockLanes);
       Fence();
       if (kAlpha) {
-        step_.AlphaArcs(AlphaAt(out, at), row_arcs);
+        step_.AlphaArcs(AlphaAt(task, out, r), row_arcs);
         Fence();
       }
       if (task.carry_out) CopyScaled(BlockPair(carry_out, r), step_.Edge(task.by), kBlockLanes);
       const bool normalise = (first + r) % LatticeStep::kNormaliseDiagonals == 0;
       if (kAlpha) {
-        const Scaled next = i + 1 < rows ? AlphaAt(out, at + task.lanes) : step_.alpha();
+        const Scaled next = i + 1 < rows ? AlphaAt(task, out, r + 1) : step_.alpha();
         step_.AlphaSum(task.by, next);
         if (normalise) step_.Normalise(next);
       } else {
-        step_.BetaStep(row_arcs, task.by, ArcsAt(task, out, at));
+        step_.BetaStep(row_arcs, task.by, ArcsAt(task, out, r));
         if (normalise) step_.Normalise(step_.beta());
       }
     }
@@ -154,9 +155,6 @@ class Lattice {
     SendSlab<kAlpha>(task, first, rows, out);
   }
 
-  RNNT_FN Scaled AlphaAt(const LocalTensor<float>& out, int32_t lane) {
-    return {out[lane], out[kSlabLanes + lane]};
-  }
   RNNT_FN Scaled BlockPair(const LocalTensor<float>& carry, int32_t row) {
     return {carry[row * 2 * kBlockLanes], carry[(row * 2 + 1) * kBlockLanes]};
   }
@@ -169,14 +167,10 @@ class Lattice {
     LocalTensor<float> out = out_queue_.DeQue<float>();
     const int64_t W = task.strip.lanes;
     const int32_t arrays = kAlpha ? 2 : kArrays;
-    const DataCopyExtParams copy(
-        static_cast<uint16_t>(rows), static_cast<uint32_t>(W * sizeof(float)),
-        static_cast<uint32_t>((task.lanes - RnntAlignUp(W, kBlockLanes)) / kBlockLanes),
-        static_cast<uint32_t>((arrays - 1) * W * sizeof(float)), 0);
     const int64_t at = (kAlpha ? task.strip.alpha : task.strip.arcs) + first * arrays * W;
-    for (int32_t array = 0; array < arrays; ++array) {
-      DataCopyPad(workspace_[static_cast<uint64_t>(at + array * W)], out[array * kSlabLanes], copy);
-    }
+    DataCopyPad(workspace_[static_cast<uint64_t>(at)], out,
+                DataCopyExtParams(static_cast<uint16_t>(rows * arrays),
+                                  static_cast<uint32_t>(W * sizeof(float)), 0, 0, 0));
     out_queue_.FreeTensor(out);
   }
 

@@ -35,6 +35,11 @@ struct Sample {
   RNNT_FN int64_t FirstCellLane() const { return ByFrame() ? 0 : U1 - 1; }
   RNNT_FN int64_t EndLane() const { return ByFrame() ? T : 0; }
   RNNT_FN int64_t Cells() const { return valid ? T * U1 : 0; }
+  // Of the cell on a lane of a diagonal.
+  RNNT_FN int64_t LabelAt(int64_t d, int64_t lane) const {
+    return ByFrame() ? d - lane : U1 - 1 - lane;
+  }
+  RNNT_FN int64_t RowAt(int64_t d, int64_t u) const { return row_base + (d - u) * row_stride + u; }
 };
 
 // Lengths come to UB kLengthsAtOnce at a time; nothing reads GM by scalar.

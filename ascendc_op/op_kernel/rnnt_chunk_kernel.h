@@ -44,28 +44,24 @@ class StatsFromTensor {
   }
 
   RNNT_FN void Run() {
-    const LocalTensor<float> stats = buffer_.Get<float>();
     Tiles tiles;
     tiles.Init(batch_, kMaxRows, kStatCount * sizeof(float));
-    Tile next;
-    bool more = tiles.Next(&next);
-    if (more) reader_.Load(next);
-    while (more) {
-      const Tile tile = next;
-      reader_.Receive();
-      more = tiles.Next(&next);
-      if (more) reader_.Load(next);
-      const int32_t n = tile.count, pitch = static_cast<int32_t>(RnntAlignUp(n, kBlockLanes));
-      for (int32_t c = 0; c < kStatCount; ++c) reader_.Column(stats[c * pitch], c, n);
-      Fence();
-      reader_.Release();
-      const LocalTensor<float> gaps = stats[kBlankGap * pitch];
-      CloseNoCells(stats[kRowSum * pitch], gaps, pitch);
-      CloseLastRow(tile, gaps[pitch]);
-      Fence();
-      sink_->Store(tile, {stats, stats[kRowSum * pitch], gaps, pitch}, nullptr);
-      Fence();
-    }
+    StoreTiles(&tiles, &reader_, this);
+  }
+
+  // What StoreTiles asks for.
+  RNNT_FN void Store(const Tile& tile) {
+    const int32_t pitch = tile.places;
+    const LocalTensor<float> stats = buffer_.Get<float>();
+    for (int32_t c = 0; c < kStatCount; ++c) reader_.Column(stats[c * pitch], c, tile.count);
+    Fence();
+    reader_.Release();
+    const LocalTensor<float> gaps = stats[kBlankGap * pitch];
+    CloseNoCells(stats[kRowSum * pitch], gaps, pitch);
+    CloseLastRows(tile, gaps[pitch]);
+    Fence();
+    sink_->Store(tile, {stats, stats[kRowSum * pitch], gaps, pitch}, nullptr);
+    Fence();
   }
 
  private:

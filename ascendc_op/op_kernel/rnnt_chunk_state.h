@@ -10,6 +10,8 @@ namespace rnnt {
 // Each row has its own dloss.
 class StateFromChunk {
  public:
+  static constexpr bool kJoinsSpans = false;
+
   RNNT_FN void Init(TPipe* pipe, const RnntTiling& tiling, GM_ADDR stats, GM_ADDR coefficients,
                     GM_ADDR row_dloss) {
     vectors_.Init(pipe);
@@ -80,9 +82,7 @@ class StateFromChunk {
     for (int32_t i = 0; i < piece.rows; ++i) {
       const uint32_t row = static_cast<uint32_t>(piece.row + i);
       const float weight = Get(kWeight).GetValue(row);
-      if (weight != weight && !IsDropped(row)) {
-        filler->Rows(piece.FirstRow() + i * piece.tile.row_step, 1, true);
-      }
+      if (weight != weight && !IsDropped(row)) filler->Rows(piece.tile.row + row, 1, true);
     }
     PipeBarrier<PIPE_MTE3>();
   }

@@ -28,6 +28,12 @@ class Filler {
     Fill(row * width_, (row + count) * width_, nan);
   }
 
+  RNNT_FN void RowsOf(const Tile& tile, bool nan) {
+    for (Span span = tile.FirstSpan(); span.count > 0; tile.Step(&span)) {
+      for (int32_t i = 0; i < span.count; ++i) Rows(span.row + i * tile.row_step, 1, nan);
+    }
+  }
+
   // Zero for every row that is no cell of a valid sample; the cores take turns.
   RNNT_FN void ZeroOutside(Batch* batch) {
     const RnntTiling& tiling = batch->tiling();

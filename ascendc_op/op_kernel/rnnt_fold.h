@@ -8,6 +8,7 @@
 namespace rnnt {
 
 struct Largest {
+  static constexpr bool kInPlace = false;  // the rows are still needed
   static RNNT_FN float Neutral() { return -kInfinity; }
   static RNNT_FN void Blocks(const LocalTensor<float>& dst, const LocalTensor<float>& x,
                              int32_t mask, int32_t repeats, int32_t src_blocks = 8) {
@@ -23,6 +24,7 @@ struct Largest {
   }
 };
 struct Total {
+  static constexpr bool kInPlace = true;
   static RNNT_FN float Neutral() { return 0.0f; }
   static RNNT_FN void Blocks(const LocalTensor<float>& dst, const LocalTensor<float>& x,
                              int32_t mask, int32_t repeats, int32_t src_blocks = 8) {
@@ -79,6 +81,21 @@ RNNT_FN void FoldShortRows(const LocalTensor<float>& dst, const LocalTensor<floa
   }
 }
 
+// Rows of at most 8 repeats, in their own place: the repeats of a row lane by lane.
+RNNT_FN void AddRepeatsOfRows(const LocalTensor<float>& x, int32_t n, int32_t pitch) {
+  const int32_t row_blocks = pitch / kBlockLanes;
+  for (int32_t left = pitch / kRepeatLanes; left > 1;) {
+    const int32_t half = left / 2;
+    left -= half;
+    for (int32_t r = 0; r < half; ++r) {
+      const LocalTensor<float> sum = x[r * kRepeatLanes];
+      Add(sum, sum, x[(left + r) * kRepeatLanes], static_cast<uint64_t>(kRepeatLanes),
+          static_cast<uint8_t>(n), Strides(1, 1, row_blocks, row_blocks, row_blocks));
+    }
+    Fence();
+  }
+}
+
 // Rows of at most 8 repeats: each repeat to a block, one value for each of its blocks; the blocks of
 // a row lane by lane; then each block to one value.
 template <class Fold>
@@ -86,6 +103,10 @@ RNNT_FN void FoldNarrowRows(const LocalTensor<float>& dst, const LocalTensor<flo
                             int32_t pitch, const LocalTensor<float>& values) {
   const int32_t lanes = n * kBlockLanes;
   int32_t left = pitch / kRepeatLanes;
+  if (Fold::kInPlace) {
+    AddRepeatsOfRows(x, n, pitch);
+    left = 1;
+  }
   for (int32_t r = 0; r < left; ++r) {
     Fold::Blocks(values[r * lanes], x[r * kRepeatLanes], kRepeatLanes, n, pitch / kBlockLanes);
   }
@@ -99,7 +120,7 @@ RNNT_FN void FoldNarrowRows(const LocalTensor<float>& dst, const LocalTensor<flo
   FoldBlocks<Fold>(dst, values, lanes);
 }
 
-// dst[i] = fold of x[i][:]. The order of folding depends on the pitch alone, never on n.
+// dst[i] = fold of x[i][:]; a sum leaves something else in x. The order of folding depends on the pitch alone, never on n.
 // Blocks of 8 lanes take a cycle for 64 lanes; WholeReduce takes 7, so it comes last. dst is
 // aligned if the pitch is at most 512. `eighth` has n rows of a whole repeat for each 512 of x (or
 // pitch / 8 lanes, if that is less than 64), `partials` n rows of an eighth of that, or of the next

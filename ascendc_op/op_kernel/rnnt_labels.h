@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The labels of a tile's rows, as vectors and as scalars, and the table of offsets that the tile's
-// Gathers use.
+// The labels of a tile's rows, as vectors and as scalars.
 //
 // Lanes run against u: lane i of a tile that begins with label index u has label u - i. The labels
 // come from GM in ascending order and are turned around by a Gather. A label of -1 stands for "no
@@ -9,7 +8,7 @@
 #define MINDSPORE_RNNT_RNNT_LABELS_H_
 
 #include "rnnt_fold.h"
-#include "rnnt_tiles.h"
+#include "rnnt_places.h"
 
 namespace rnnt {
 
@@ -28,35 +27,14 @@ class Labels {
     Init(pipe, tiling.rows, row_labels);
   }
 
-  // Byte offset of each row of a tile in its piece: row modulo `rows`, times the pitch.
-  RNNT_FN LocalTensor<uint32_t> RowOffsets(int32_t pitch, int32_t rows) {
-    const LocalTensor<int32_t> offsets = Table(kRowOffset);
-    // Pieces of less than a block of rows have no use for offsets beyond the first piece.
-    const int32_t step = rows < kBlockLanes ? kMaxRows : rows;
-    for (int32_t row = 0; row < kMaxRows; row += step) {
-      Muls(offsets[row], Table(kIota), pitch * kWordBytes,
-           static_cast<int32_t>(RnntMin(step, kMaxRows - row)));
-    }
-    Fence();
-    return offsets.ReinterpretCast<uint32_t>();
-  }
-
-  // Byte offset of entries that lie `bytes` apart.
-  RNNT_FN LocalTensor<uint32_t> PickOffsets(int32_t bytes) {
-    Muls(Table(kPickOffset), Table(kIota), bytes, kMaxRows);
-    Fence();
-    return Table(kPickOffset).ReinterpretCast<uint32_t>();
-  }
-
   RNNT_FN void Load(const Tile& tile) {
     const LocalTensor<int32_t> labels = queue_.AllocTensor<int32_t>();
     Order<HardEvent::S_MTE2>();  // the buffer's last labels may have been read as scalars
     if (by_row_) {
       Copy(labels, tile.row, tile.count);
     } else {
-      const int64_t lowest = tile.u - tile.count + 1;
-      Copy(labels, tile.sample.index * max_u_ + lowest,
-           RnntMin(tile.count, tile.sample.U1 - 1 - lowest));
+      Copy(labels, tile.sample.index * max_u_ + tile.lowest_u,
+           RnntMin(tile.highest_u + 1, tile.sample.U1 - 1) - tile.lowest_u);
     }
     SetFlag<HardEvent::MTE2_S>(arrived_[loaded_ % 2]);
     ++loaded_;
@@ -69,11 +47,12 @@ class Labels {
     ++received_;
   }
 
-  // Label of row i as a scalar; -1: none, or none that could be used.
-  RNNT_FN int64_t ScalarAt(const Tile& tile, int32_t i, int64_t V) {
-    if (!by_row_ && tile.u - i == tile.sample.U1 - 1) return -1;
+  // Label of row i of a span as a scalar; -1: none, or none that could be used.
+  RNNT_FN int64_t ScalarAt(const Tile& tile, const Span& span, int32_t i, int64_t V) {
+    const int64_t u = span.u - i;
+    if (!by_row_ && u == tile.sample.U1 - 1) return -1;
     const int32_t label =
-        current_.GetValue(static_cast<uint32_t>(by_row_ ? i : tile.count - 1 - i));
+        current_.GetValue(static_cast<uint32_t>(by_row_ ? span.place + i : u - tile.lowest_u));
     return label >= 0 && label < V ? label : -1;
   }
 
@@ -95,13 +74,15 @@ class Labels {
   // The entries of blank and label of a piece's rows become 0.
   RNNT_FN void ClearEntries(const Piece& piece, const LocalTensor<float>& x, int32_t pitch,
                             int64_t blank, int64_t V) {
-    for (int32_t i = 0; i < piece.rows; ++i) {
-      const int64_t entries[2] = {blank, ScalarAt(piece.tile, piece.row + i, V)};
-      for (const int64_t entry : entries) {
-        const int64_t column = entry - piece.column;
-        if (entry < 0 || column < 0 || column >= piece.columns) continue;
-        FillLane(x, i * pitch + static_cast<int32_t>(column), 0.0f, 1, 8);
-        Fence();
+    for (Span span = piece.FirstSpan(); span.count > 0; piece.tile.Step(&span)) {
+      for (int32_t i = 0; i < span.count; ++i) {
+        const int64_t entries[2] = {blank, ScalarAt(piece.tile, span, i, V)};
+        for (const int64_t entry : entries) {
+          const int64_t column = entry - piece.column;
+          if (entry < 0 || column < 0 || column >= piece.columns) continue;
+          FillLane(x, (span.first + i) * pitch + static_cast<int32_t>(column), 0.0f, 1, 8);
+          Fence();
+        }
       }
     }
   }
@@ -110,17 +91,16 @@ class Labels {
 
   // For the tile received: where Gather finds each row's label entry.
   RNNT_FN void Prepare(const Tile& tile, int64_t V) {
-    const int32_t n = tile.count;
+    const int32_t n = tile.has_several_spans() ? tile.places : tile.count;
     const LocalTensor<int32_t> label = Table(kLabel), entry = Table(kEntry);
     if (by_row_) {
       Adds(label, current_, int32_t{0}, n);
     } else {
-      if (tile.u == tile.sample.U1 - 1 && n == 1) Duplicate(current_, int32_t{-1}, kBlockLanes);
-      Adds(Table(kOrder), Table(kDescending), (n - 1) * kWordBytes, n);
-      Fence();
-      Gather(label, current_, Table(kOrder).ReinterpretCast<uint32_t>(), 0,
-             static_cast<uint32_t>(n));
+      if (tile.lowest_u == tile.sample.U1 - 1) Duplicate(current_, int32_t{-1}, kBlockLanes);
+      Sort(tile);
+      Gather(label, current_, Offsets(kOrder), 0, static_cast<uint32_t>(n));
     }
+    places_.Find(tile);
     Fence();
     Maxs(entry, label, int32_t{0}, n);
     if (by_row_) PreparePenalty(V, n);
@@ -129,18 +109,20 @@ class Labels {
     Fence();
     Muls(entry, entry, kWordBytes, n);
     Fence();
-    Add(entry, entry, Table(kRowOffset), n);
+    Add(entry, entry, places_.InPiece(tile).ReinterpretCast<int32_t>(), n);
     Fence();
   }
 
-  RNNT_FN LocalTensor<uint32_t> EntryOffsets() { return Table(kEntry).ReinterpretCast<uint32_t>(); }
+  RNNT_FN LocalTensor<uint32_t> EntryOffsets() { return Offsets(kEntry); }
+  RNNT_FN Places& places() { return places_; }
+
   // For the tile prepared: the label gap is -inf where there is no label arc, and +inf where the
   // label is no class, so that the sample becomes NaN: a chunk has no other way to say it.
   RNNT_FN void Close(const Tile& tile, const LocalTensor<float>& label_gap) {
     if (by_row_) {
       Add(label_gap, label_gap, Penalty(), tile.count);
     } else {
-      CloseLastRow(tile, label_gap);
+      CloseLastRows(tile, label_gap);
     }
     Fence();
   }
@@ -200,11 +182,8 @@ class Labels {
   static constexpr int32_t kNoCell = -2;
 
   enum TableName {
-    kIota,
     kDescending,  // -4 i
-    kRowOffset,
-    kPickOffset,
-    kOrder,  // the Gather that turns a tile's labels around
+    kOrder,       // the Gather that turns a tile's labels around
     kLabel,
     kPenalty,
     kEntry,
@@ -216,9 +195,8 @@ class Labels {
                             static_cast<uint64_t>(count));
     pipe->InitBuffer(queue_, 2, (kMaxRows + kBlockLanes) * sizeof(int32_t));
     pipe->InitBuffer(buffer_, kTableCount * kMaxRows * sizeof(int32_t));
-    CreateVecIndex(Table(kIota), int32_t{0}, static_cast<uint32_t>(kMaxRows));
-    Fence();
-    Muls(Table(kDescending), Table(kIota), -kWordBytes, kMaxRows);
+    places_.Init(pipe);
+    Muls(Table(kDescending), places_.LaneBytes(), int32_t{-1}, kMaxRows);
     Fence();
     received_ = loaded_ = 0;
     for (int32_t i = 0; i < 2; ++i) {
@@ -233,6 +211,17 @@ class Labels {
     DataCopyPad(labels, labels_[static_cast<uint64_t>(first)],
                 DataCopyExtParams(1, static_cast<uint32_t>(count * kWordBytes), 0, 0, 0),
                 DataCopyPadExtParams<int32_t>(true, 0, static_cast<uint8_t>(padding), -1));
+  }
+
+  // Lanes between two spans get some label of the tile.
+  RNNT_FN void Sort(const Tile& tile) {
+    if (tile.has_several_spans()) Duplicate(Table(kOrder), int32_t{0}, tile.places);
+    Fence();
+    for (Span span = tile.FirstSpan(); span.count > 0; tile.Step(&span)) {
+      const int32_t first_label = static_cast<int32_t>(span.u - tile.lowest_u) * kWordBytes;
+      Adds(Table(kOrder)[span.place], Table(kDescending), first_label, span.count);
+    }
+    Fence();
   }
 
   // 0, -inf for a label of -1, +inf for one outside [-2, V).
@@ -268,9 +257,13 @@ class Labels {
   RNNT_FN LocalTensor<int32_t> Table(TableName name) {
     return buffer_.Get<int32_t>()[name * kMaxRows];
   }
+  RNNT_FN LocalTensor<uint32_t> Offsets(TableName name) {
+    return Table(name).ReinterpretCast<uint32_t>();
+  }
 
   int64_t max_u_ = 0;
   bool by_row_;
+  Places places_;
   GlobalTensor<int32_t> labels_;
   TQue<TPosition::VECIN, 1> queue_;
   TBuf<TPosition::VECCALC> buffer_;

@@ -115,6 +115,22 @@ class RecordReader {
   LocalTensor<float> received_;
 };
 
+// work->Store(tile) for each tile of a core's share, with the tile's records received; those of the next
+// tile are on their way meanwhile.
+template <class Work>
+RNNT_FN void StoreTiles(Tiles* tiles, RecordReader* reader, Work* work) {
+  Tile next;
+  bool more = tiles->Next(&next);
+  if (more) reader->Load(next);
+  while (more) {
+    const Tile tile = next;
+    reader->Receive();
+    more = tiles->Next(&next);
+    if (more) reader->Load(next);
+    work->Store(tile);
+  }
+}
+
 constexpr int32_t kMaxColumns = 5;
 
 struct RecordColumnList {
@@ -152,8 +168,8 @@ class RecordWriter {
     const int32_t of_record = records_.blocks(), repeats = (n + kBlockLanes - 1) / kBlockLanes;
     ToBlocks(blocks, column, n);
     Fence();
-    uint64_t lane_of_each_block[2] = {0x0101010101010101ull << (c % kBlockLanes), 0};
-    Adds(records[FloorToBlock(c)], blocks, 0.0f, lane_of_each_block, static_cast<uint8_t>(repeats),
+    LaneMask column_lane(c % kBlockLanes, 8);
+    Adds(records[FloorToBlock(c)], blocks, 0.0f, column_lane.bits, static_cast<uint8_t>(repeats),
          UnaryRepeatParams(static_cast<uint16_t>(of_record), 1, static_cast<uint8_t>(8 * of_record),
                            8));
   }

@@ -19,8 +19,8 @@ class BatchRows {
     batch_ = batch;
     labels_.InitBatch(pipe, batch->tiling(), targets);
   }
-  RNNT_FN void Begin(Tiles* tiles, int32_t max_rows, int64_t row_bytes) {
-    tiles->Init(batch_, max_rows, row_bytes);
+  RNNT_FN void Begin(Tiles* tiles, int32_t max_rows, int64_t row_bytes, int32_t joint_rows) {
+    tiles->Init(batch_, max_rows, row_bytes, joint_rows);
   }
   RNNT_FN const RnntTiling& tiling() const { return batch_->tiling(); }
   RNNT_FN Labels& labels() { return labels_; }
@@ -42,7 +42,7 @@ class ChunkRows {
     tiling_ = tiling;
     labels_.InitRows(pipe, tiling, row_labels);
   }
-  RNNT_FN void Begin(RowTiles* tiles, int32_t max_rows, int64_t) {
+  RNNT_FN void Begin(RowTiles* tiles, int32_t max_rows, int64_t, int32_t) {
     tiles->Init(tiling_.rows, max_rows);
   }
   RNNT_FN const RnntTiling& tiling() const { return tiling_; }
@@ -90,11 +90,13 @@ class StatsToWorkspace {
              2 * P, check_gaps_);
     queue_.EnQue(cells);
     LocalTensor<float> out = queue_.DeQue<float>();
-    const Strip strip = SampleSpace(tile.sample).StripOf(tile.lane);
-    const int64_t at = strip.stats + tile.diagonal * kCellStats * strip.lanes;
-    Copy(at + tile.lane - strip.first, out, kCellStats, P, tile.count, strip.lanes);
+    for (Span span = tile.FirstSpan(); span.count > 0; tile.Step(&span)) {
+      const Strip strip = SampleSpace(tile.sample).StripOf(span.lane);
+      const int64_t at = strip.stats + span.diagonal * kCellStats * strip.lanes;
+      Copy(at + span.lane - strip.first, out[span.place], kCellStats, P, span.count, strip.lanes);
+      FillOutside(tile.sample, span);
+    }
     queue_.FreeTensor(out);
-    FillOutside(tile);
   }
 
   // One core looks at all labels of a sample: its judge, after the lattice, may need to know.
@@ -142,22 +144,19 @@ class StatsToWorkspace {
 
   // Who has the first or last cell of a diagonal also marks the lanes before or behind it, which
   // are no cells.
-  RNNT_FN void FillOutside(const Tile& tile) {
-    const Sample& sample = tile.sample;
-    const int64_t first = RnntFirstLane(sample.T, sample.U1, tile.diagonal);
-    const int64_t end = RnntLastLane(sample.T, sample.U1, tile.diagonal) + 1;
-    if (tile.lane == first) FillLanes(tile, 0, first);
-    if (tile.lane + tile.count == end) FillLanes(tile, end, sample.Lanes());
+  RNNT_FN void FillOutside(const Sample& sample, const Span& span) {
+    const int64_t first = sample.FirstLane(span.diagonal), end = sample.LastLane(span.diagonal) + 1;
+    if (span.lane == first) FillLanes(sample, span.diagonal, 0, first);
+    if (span.lane + span.count == end) FillLanes(sample, span.diagonal, end, sample.Lanes());
   }
 
-  RNNT_FN void FillLanes(const Tile& tile, int64_t begin, int64_t end) {
-    const SampleSpace space(tile.sample);
+  RNNT_FN void FillLanes(const Sample& sample, int64_t diagonal, int64_t begin, int64_t end) {
+    const SampleSpace space(sample);
     const LocalTensor<float> zeros = outside_buffer_.Get<float>(), ones = zeros[2 * kFillLanes];
     while (begin < end) {
       const Strip strip = space.StripOf(begin);
       const int64_t n = RnntMin(kFillLanes, RnntMin(end, strip.first + strip.lanes) - begin);
-      const int64_t at =
-          strip.stats + tile.diagonal * kCellStats * strip.lanes + begin - strip.first;
+      const int64_t at = strip.stats + diagonal * kCellStats * strip.lanes + begin - strip.first;
       const int64_t pitch = RnntAlignUp(n, kBlockLanes);
       Copy(at + kBlankExponent * strip.lanes, zeros, 2, pitch, n, strip.lanes);
       Copy(at + kBlankMantissa * strip.lanes, ones, 2, pitch, n, strip.lanes);

@@ -30,8 +30,8 @@ struct RowFormat {
   static RNNT_FN uint32_t UbGap(const Piece& piece, int32_t pitch) {
     return static_cast<uint32_t>((pitch - Words(piece)) / kBlockWords);
   }
-  static RNNT_FN uint64_t At(const Piece& piece, int64_t V) {
-    return static_cast<uint64_t>(piece.FirstRow() * V + piece.column);
+  static RNNT_FN uint64_t At(const Piece& piece, const Span& span, int64_t V) {
+    return static_cast<uint64_t>(span.row * V + piece.column);
   }
 };
 
@@ -48,11 +48,13 @@ class RowReader {
   RNNT_FN void Load(const Piece& piece, int32_t pitch) {
     const LocalTensor<Word> tile = queue_.template AllocTensor<Word>();
     const int32_t padding = Format::Words(piece) - piece.columns;
-    DataCopyPad(tile, rows_[Format::At(piece, V_)],
-                DataCopyExtParams(static_cast<uint16_t>(piece.rows), Format::RowBytes(piece),
-                                  Format::GmGap(piece, V_), Format::UbGap(piece, pitch), 0),
-                DataCopyPadExtParams<Word>(true, 0, static_cast<uint8_t>(padding),
-                                           MinusInfinity<T>::kBits));
+    for (Span span = piece.FirstSpan(); span.count > 0; piece.tile.Step(&span)) {
+      DataCopyPad(tile[span.first * pitch], rows_[Format::At(piece, span, V_)],
+                  DataCopyExtParams(static_cast<uint16_t>(span.count), Format::RowBytes(piece),
+                                    Format::GmGap(piece, V_), Format::UbGap(piece, pitch), 0),
+                  DataCopyPadExtParams<Word>(true, 0, static_cast<uint8_t>(padding),
+                                             MinusInfinity<T>::kBits));
+    }
     queue_.EnQue(tile);
   }
 
@@ -130,9 +132,11 @@ class RowWriter {
     Convert(tile_.template ReinterpretCast<T>(), piece.rows * pitch);
     queue_.EnQue(tile_);
     tile_ = queue_.template DeQue<Word>();
-    DataCopyPad(rows_[Format::At(piece, V_)], tile_,
-                DataCopyExtParams(static_cast<uint16_t>(piece.rows), Format::RowBytes(piece),
-                                  Format::UbGap(piece, pitch), Format::GmGap(piece, V_), 0));
+    for (Span span = piece.FirstSpan(); span.count > 0; piece.tile.Step(&span)) {
+      DataCopyPad(rows_[Format::At(piece, span, V_)], tile_[span.first * pitch],
+                  DataCopyExtParams(static_cast<uint16_t>(span.count), Format::RowBytes(piece),
+                                    Format::UbGap(piece, pitch), Format::GmGap(piece, V_), 0));
+    }
     queue_.FreeTensor(tile_);
   }
 

@@ -74,23 +74,20 @@ RNNT_FN void Multiply(const Scaled& out, const Scaled& a, const Scaled& b, int32
   Mul(out.mantissa, a.mantissa, b.mantissa, n);
 }
 
-// out = a + b, relative to the larger exponent; out may not be a or b, the two work vectors may be
-// their exponents.
-RNNT_FN void AddScaled(const Scaled& out, const Scaled& a, const Scaled& b,
-                       const LocalTensor<float>& work_a, const LocalTensor<float>& work_b,
-                       int32_t n) {
-  Max(out.exponent, a.exponent, b.exponent, n);
+// out = a + b, relative to the larger exponent. b's mantissas lie n lanes behind those of a, so that
+// one instruction works on both; `work` has 2 n lanes. out may not be a or b.
+RNNT_FN void AddScaled(const Scaled& out, const Scaled& a, const LocalTensor<float>& b_exponent,
+                       const LocalTensor<float>& work, int32_t n) {
+  Max(out.exponent, a.exponent, b_exponent, n);
   Fence();
-  Sub(work_a, a.exponent, out.exponent, n);
-  Sub(work_b, b.exponent, out.exponent, n);
+  Sub(work, a.exponent, out.exponent, n);
+  Sub(work[n], b_exponent, out.exponent, n);
   Fence();
-  Exp(work_a, work_a, n);
-  Exp(work_b, work_b, n);
+  Exp(work, work, 2 * n);
   Fence();
-  Mul(work_a, work_a, a.mantissa, n);
-  Mul(work_b, work_b, b.mantissa, n);
+  Mul(work, work, a.mantissa, 2 * n);
   Fence();
-  Add(out.mantissa, work_a, work_b, n);
+  Add(out.mantissa, work, work[n], n);
   Fence();
 }
 

@@ -38,6 +38,8 @@ class StateVectors {
 // From what the lattice left in the workspace.
 class StateFromLattice {
  public:
+  static constexpr bool kJoinsSpans = true;
+
   RNNT_FN void Init(TPipe* pipe, const Options& options, GM_ADDR workspace) {
     label_weight_ = options.label_weight;
     workspace_.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(workspace));
@@ -56,23 +58,26 @@ class StateFromLattice {
 
   RNNT_FN void Load(const Tile& tile) {
     const LocalTensor<float> source = queue_.AllocTensor<float>();
-    const Strip strip = SampleSpace(tile.sample).StripOf(tile.lane);
-    const int64_t W = strip.lanes, d = tile.diagonal, w = tile.lane - strip.first;
-    const int64_t P = RnntAlignUp(tile.count, kBlockLanes);
-    CopyIn(source, strip.stats + d * kCellStats * W + w, kAlpha, W, tile.count);
-    CopyIn(source[kAlpha * P], strip.alpha + d * 2 * W + w, 2, W, tile.count);
-    CopyIn(source[kArcs * P], strip.arcs + d * 4 * W + w, 4, W, tile.count);
+    const int32_t P = tile.places;
+    for (Span span = tile.FirstSpan(); span.count > 0; tile.Step(&span)) {
+      const Strip strip = SampleSpace(tile.sample).StripOf(span.lane);
+      const int64_t W = strip.lanes, d = span.diagonal, w = span.lane - strip.first;
+      const LocalTensor<float> at = source[span.place];
+      CopyIn(at, P, strip.stats + d * kCellStats * W + w, kAlpha, W, span.count);
+      CopyIn(at[kAlpha * P], P, strip.alpha + d * 2 * W + w, 2, W, span.count);
+      CopyIn(at[kArcs * P], P, strip.arcs + d * 4 * W + w, 4, W, span.count);
+    }
     queue_.EnQue(source);
   }
 
   // posterior = alpha * arc / P. The exponents are added first, exactly.
   RNNT_FN void Compute(const Tile& tile, const Verdict& verdict, Labels* = nullptr) {
-    const int32_t n = tile.count, P = static_cast<int32_t>(RnntAlignUp(n, kBlockLanes));
+    const int32_t P = tile.places;
     LocalTensor<float> source = queue_.DeQue<float>();
     const Scaled alpha = {source[kAlpha * P], source[(kAlpha + 1) * P]};
     const Scaled arcs = {source[kArcs * P], source[(kArcs + 2) * P]};  // blank, and label behind it
-    Adds(vectors_.Get(kStateRowMax), source, 0.0f, n);
-    Adds(vectors_.Get(kStateLogSum), source[P], 0.0f, n);
+    Adds(vectors_.Get(kStateRowMax), source, 0.0f, P);
+    Adds(vectors_.Get(kStateLogSum), source[P], 0.0f, P);
     Multiply(arcs, arcs, alpha, P);
     Multiply(arcs.From(P), arcs.From(P), alpha, P);
     Fence();
@@ -83,12 +88,12 @@ class StateFromLattice {
     Exp(arcs.exponent, arcs.exponent, 2 * P);
     Fence();
     const LocalTensor<float> blank = vectors_.Get(kPostBlank), label = vectors_.Get(kPostLabel);
-    Mul(blank, arcs.exponent, arcs.mantissa, n);
-    Mul(label, arcs.exponent[P], arcs.mantissa[P], n);
+    Mul(blank, arcs.exponent, arcs.mantissa, P);
+    Mul(label, arcs.exponent[P], arcs.mantissa[P], P);
     Fence();
-    if (label_weight_ != 1.0f) Muls(label, label, label_weight_, n);
+    if (label_weight_ != 1.0f) Muls(label, label, label_weight_, P);
     Fence();
-    Add(vectors_.Get(kOccupation), blank, label, n);
+    Add(vectors_.Get(kOccupation), blank, label, P);
     Fence();
     queue_.FreeTensor(source);
   }
@@ -102,14 +107,16 @@ class StateFromLattice {
     kSourceCount = kArcs + 4
   };
 
-  // `count` arrays that are `lanes` long, from lane `at` of the first on; n lanes of each.
-  RNNT_FN void CopyIn(const LocalTensor<float>& dst, int64_t at, int64_t count, int64_t lanes,
-                      int64_t n) {
+  // n lanes of `count` arrays, which are `lanes` long and begin at lane `at`, to vectors `pitch`
+  // lanes apart.
+  RNNT_FN void CopyIn(const LocalTensor<float>& dst, int64_t pitch, int64_t at, int64_t count,
+                      int64_t lanes, int64_t n) {
     const int64_t filled = RnntAlignUp(n, kBlockLanes);
     DataCopyPad(
         dst, workspace_[static_cast<uint64_t>(at)],
         DataCopyExtParams(static_cast<uint16_t>(count), static_cast<uint32_t>(n * sizeof(float)),
-                          static_cast<uint32_t>((lanes - n) * sizeof(float)), 0, 0),
+                          static_cast<uint32_t>((lanes - n) * sizeof(float)),
+                          static_cast<uint32_t>((pitch - filled) / kBlockLanes), 0),
         DataCopyPadExtParams<float>(true, 0, static_cast<uint8_t>(filled - n), 0.0f));
   }
 
@@ -123,6 +130,8 @@ class StateFromLattice {
 // From the state of RnntForward.
 class StateFromTensor {
  public:
+  static constexpr bool kJoinsSpans = false;
+
   RNNT_FN void Init(TPipe* pipe, const RnntTiling& tiling, GM_ADDR state) {
     vectors_.Init(pipe);
     reader_.Init(pipe, tiling.rows, kStateWidth, state);

@@ -123,10 +123,11 @@ RNNT_FN void OneIfNotZero(const LocalTensor<float>& dst, const LocalTensor<float
   Fence();
 }
 
-// One bit of a lane mask: the lane that holds element `index` of a block-aligned view.
+// A lane mask: one lane of each of the first `blocks` blocks of a repeat.
 struct LaneMask {
   uint64_t bits[2];
-  RNNT_FN explicit LaneMask(int32_t lane) : bits{1ull << lane, 0} {}
+  RNNT_FN explicit LaneMask(int32_t lane, int32_t blocks = 1)
+      : bits{(0x0101010101010101ull >> (kRepeatLanes - kBlockLanes * blocks)) << lane, 0} {}
 };
 
 RNNT_FN int32_t FloorToBlock(int32_t lane) { return lane / kBlockLanes * kBlockLanes; }

@@ -43,7 +43,7 @@ class RowGrad {
 
   RNNT_FN void Run() {
     rows_->ZeroOutside(&filler_);
-    pieces_.Init(rows_, static_cast<int32_t>(V_), kTileLanes, sizeof(T));
+    pieces_.Init(rows_, static_cast<int32_t>(V_), kTileLanes, sizeof(T), StateSource::kJoinsSpans);
     SamplePiece next;
     next.sample = -1;
     bool more = Next(&next);
@@ -118,21 +118,19 @@ class RowGrad {
 
   // One value for all of the tile's rows: NaN, or 0 whatever is in the logits.
   RNNT_FN void Spread(const SamplePiece& work) {
-    const Tile& tile = work.piece.tile;
     // A gradient of 0, of an impossible sample for example, stays 0 whatever comes from upstream.
     const bool nan_upstream = work.verdict.outcome == kLoss && work.dloss != work.dloss;
     const bool nan = (work.verdict.HasNaNGradient() || nan_upstream) && work.dloss != 0.0f;
-    for (int32_t i = 0; i < tile.count; ++i) filler_.Rows(tile.row + i * tile.row_step, 1, nan);
+    filler_.RowsOf(work.piece.tile, nan);
   }
 
   RNNT_FN void Differentiate(const SamplePiece& work) {
     const Piece& piece = work.piece;
     const int32_t n = piece.rows, pitch = pieces_.pitch();
-    if (piece.first) SpreadState(piece.tile.count);
+    if (piece.first) SpreadState(piece.tile.places);
     const LocalTensor<float> y = writer_.Floats();
     if (options_.fused_log_softmax) {
-      WithRowValue<Minus>(y, reader_.Floats(piece, pitch, y), Blocks(kMaxBlocks, piece.row), n,
-                          pitch);
+      WithStateOfRows<Minus>(y, reader_.Floats(piece, pitch, y), kMaxBlocks, piece);
       reader_.Release();
       Fence();
       if (options_.inverse_temperature != 1.0f) {
@@ -141,7 +139,7 @@ class RowGrad {
       }
       Exp(y, y, n * pitch);
       Fence();
-      WithRowValue<Times>(y, y, Blocks(kFactorBlocks, piece.row), n, pitch);
+      WithStateOfRows<Times>(y, y, kFactorBlocks, piece);
     } else {
       Duplicate(y, 0.0f, n * pitch);
     }
@@ -165,6 +163,16 @@ class RowGrad {
     state_->FillNaNRows(piece, &filler_);
   }
 
+  template <class Op>
+  RNNT_FN void WithStateOfRows(const LocalTensor<float>& y, const LocalTensor<float>& x,
+                               BlockVector v, const Piece& piece) {
+    const int32_t pitch = pieces_.pitch();
+    for (Span span = piece.FirstSpan(); span.count > 0; piece.tile.Step(&span)) {
+      const int32_t at = span.first * pitch;
+      WithRowValue<Op>(y[at], x[at], Blocks(v, span.place), span.count, pitch);
+    }
+  }
+
   // The tile's state as blocks.
   RNNT_FN void SpreadState(int32_t n) {
     StateVectors& vectors = state_->vectors();
@@ -182,42 +190,84 @@ class RowGrad {
     Fence();
   }
 
-  // One column of all rows: one instruction, if the rows are near enough.
+  // One column of all rows. A repeat takes it from 8 rows, if they are near enough.
   RNNT_FN void SubtractBlank(const Piece& piece, const LocalTensor<float>& y) {
     const int64_t column = options_.blank - piece.column;
     if (column < 0 || column >= piece.columns) return;
-    const int32_t n = piece.rows, pitch = pieces_.pitch(), row_blocks = pitch / kBlockLanes;
-    const LocalTensor<float> post = Blocks(kPostBlankBlocks, piece.row);
-    if (row_blocks <= kMaxRepeats) {
-      SubtractLane(y, static_cast<int32_t>(column), post, n, row_blocks);
-    } else {
-      for (int32_t i = 0; i < n; ++i) {
-        SubtractLane(y, i * pitch + static_cast<int32_t>(column), post[i * kBlockLanes], 1, 8);
+    const int32_t pitch = pieces_.pitch(), row_blocks = pitch / kBlockLanes;
+    const bool near = row_blocks <= kMaxRepeats;
+    for (Span span = piece.FirstSpan(); span.count > 0; piece.tile.Step(&span)) {
+      for (int32_t i = 0, rows = 0; i < span.count; i += rows) {
+        const int32_t left = span.count - i;
+        rows = static_cast<int32_t>(RnntMin(near ? 8 : 1, left));
+        // The stride from repeat to repeat is 8 rows.
+        const int32_t repeats = rows == 8 && 8 * row_blocks <= kMaxRepeats ? left / 8 : 1;
+        SubtractLane(y, (span.first + i) * pitch + static_cast<int32_t>(column),
+                     Blocks(kPostBlankBlocks, span.place + i), rows, repeats,
+                     near ? row_blocks : 1);
+        rows *= repeats;
       }
     }
     Fence();
   }
 
-  // A column of its own for each row.
+  // A lane of y, and the block with what is subtracted from it.
+  struct Entry {
+    int32_t at, place;
+  };
+
+  // A column of its own for each row. A repeat takes two rows, if they are near enough.
   RNNT_FN void SubtractLabels(const Piece& piece, const LocalTensor<float>& y) {
     const int32_t pitch = pieces_.pitch();
-    for (int32_t i = 0; i < piece.rows; ++i) {
-      const int64_t label = rows_->labels().ScalarAt(piece.tile, piece.row + i, V_);
-      const int64_t column = label - piece.column;
-      if (label < 0 || column < 0 || column >= piece.columns) continue;
-      SubtractLane(y, i * pitch + static_cast<int32_t>(column),
-                   Blocks(kPostLabelBlocks, piece.row + i), 1, 8);
+    Entry last = {-1, 0};
+    for (Span span = piece.FirstSpan(); span.count > 0; piece.tile.Step(&span)) {
+      for (int32_t i = 0; i < span.count; ++i) {
+        const int64_t label = rows_->labels().ScalarAt(piece.tile, span, i, V_);
+        const int64_t column = label - piece.column;
+        if (label < 0 || column < 0 || column >= piece.columns) continue;
+        const Entry entry = {(span.first + i) * pitch + static_cast<int32_t>(column),
+                             span.place + i};
+        if (last.at < 0) {
+          last = entry;
+        } else if (SubtractPair(y, last, entry)) {
+          last.at = -1;
+        } else {
+          SubtractLane(y, last.at, Blocks(kPostLabelBlocks, last.place), 1, 1, 1);
+          last = entry;
+        }
+      }
     }
+    if (last.at >= 0) SubtractLane(y, last.at, Blocks(kPostLabelBlocks, last.place), 1, 1, 1);
     Fence();
   }
 
-  // y[at + r * row_blocks * 8] -= blocks[r][0] for `rows` rows.
+  // False if a repeat would reach beyond the rows or the blocks: all of its 8 blocks have to be
+  // there, though no lane of the last six is worked on.
+  RNNT_FN bool SubtractPair(const LocalTensor<float>& y, const Entry& a, const Entry& b) {
+    const int32_t block = a.at / kBlockLanes, stride = b.at / kBlockLanes - block;
+    const int32_t post_stride = b.place - a.place;
+    if (stride > kMaxRepeats || block + 7 * stride >= kTileLanes / kBlockLanes ||
+        a.place + 7 * post_stride >= kMaxRows) {
+      return false;
+    }
+    uint64_t lanes[2] = {1ull << (a.at % kBlockLanes) | 256ull << (b.at % kBlockLanes), 0};
+    const LocalTensor<float> blocks = y[FloorToBlock(a.at)];
+    const uint8_t row = static_cast<uint8_t>(stride);
+    Sub(blocks, blocks, Blocks(kPostLabelBlocks, a.place), lanes, 1,
+        BinaryRepeatParams(row, row, static_cast<uint8_t>(post_stride), 8, 8, 8));
+    return true;
+  }
+
+  // y[at + r * row_blocks * 8] -= blocks[r][0] for repeats * rows rows r, at most 8 of them a repeat.
   RNNT_FN void SubtractLane(const LocalTensor<float>& y, int32_t at,
-                            const LocalTensor<float>& blocks, int32_t rows, int32_t row_blocks) {
-    LaneMask lane(at % kBlockLanes);
+                            const LocalTensor<float>& blocks, int32_t rows, int32_t repeats,
+                            int32_t row_blocks) {
+    LaneMask lane(at % kBlockLanes, rows);
     const LocalTensor<float> block = y[FloorToBlock(at)];
-    Sub(block, block, blocks, lane.bits, static_cast<uint8_t>(rows),
-        Strides(1, 1, row_blocks, row_blocks, 1));
+    const uint8_t row = static_cast<uint8_t>(row_blocks);
+    const uint8_t eight_rows = static_cast<uint8_t>(8 * row_blocks);
+    Sub(block, block, blocks, lane.bits, static_cast<uint8_t>(repeats),
+        BinaryRepeatParams(row, row, 1, eight_rows, eight_rows, 8));
   }
 
   Options options_;

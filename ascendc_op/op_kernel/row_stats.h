@@ -37,7 +37,6 @@ class RowStats {
     pipe->InitBuffer(pick_queue_, 1, 2 * kMaxRows * kBlockBytes);
     pipe->InitBuffer(vector_buffer_, kVectorCount * kMaxRows * sizeof(float));
     pipe->InitBuffer(block_buffer_, kMaxRows * kBlockBytes);
-    pipe->InitBuffer(entry_buffer_, kBlockLanes * kBlockBytes);
     pipe->InitBuffer(gap_buffer_, 2 * kMaxRows * sizeof(float));
     Duplicate(vector_buffer_.Get<float>(), 0.0f, kVectorCount * kMaxRows);
     Fence();
@@ -49,10 +48,10 @@ class RowStats {
   RNNT_FN void Run() {
     Labels& labels = rows_->labels();
     const bool fused = options_.fused_log_softmax;
-    pieces_.Init(rows_, fused ? static_cast<int32_t>(V_) : 1, kTileLanes, sizeof(T));
-    row_offsets_ = labels.RowOffsets(pieces_.pitch(), pieces_.max_rows());
+    pieces_.Init(rows_, fused ? static_cast<int32_t>(V_) : 1, kTileLanes, sizeof(T), fused);
+    labels.places().SetPitch(pieces_.pitch(), pieces_.max_rows());
     picks_alone_ = !fused || !pieces_.whole_rows();
-    pick_offsets_ = labels.PickOffsets((picks_alone_ ? kWordsPerBlock : 1) * sizeof(float));
+    pick_offsets_ = labels.places().OfEntries(picks_alone_ ? kWordsPerBlock : 1);
     Piece next;
     bool more = pieces_.Next(&next);
     if (more) Load(next);
@@ -174,18 +173,20 @@ class RowStats {
 
   // x_blank and x_label, while the rows are still what was read.
   RNNT_FN void TakeEntries(const Piece& piece, const LocalTensor<float>& x) {
-    const uint32_t n = static_cast<uint32_t>(piece.rows);
+    const bool several = piece.tile.has_several_spans();
+    const uint32_t n = static_cast<uint32_t>(several ? piece.tile.places : piece.rows);
     const uint32_t blank = static_cast<uint32_t>(options_.blank * sizeof(float));
+    const LocalTensor<uint32_t> offsets_of_rows = rows_->labels().places().InPiece(piece.tile);
     const LocalTensor<uint32_t> entries = rows_->labels().EntryOffsets();
     if (pieces_.max_rows() >= kBlockLanes) {
-      Gather(Get(kBlank)[piece.row], x, row_offsets_, blank, n);
+      Gather(Get(kBlank)[piece.row], x, offsets_of_rows, blank, n);
       Gather(Get(kLabel)[piece.row], x, entries[piece.row], 0, n);
       return;
     }
     // Few long rows: the piece's place in the vectors of the tile is not aligned.
-    const LocalTensor<float> found = Get(kPieceEntry), blocks = entry_buffer_.Get<float>();
+    const LocalTensor<float> found = Get(kPieceEntry), blocks = block_buffer_.Get<float>();
     const LocalTensor<int32_t> offsets = Get(kPieceOffset).template ReinterpretCast<int32_t>();
-    Gather(found, x, row_offsets_, blank, n);
+    Gather(found, x, offsets_of_rows, blank, n);
     Gather(offsets, entries.ReinterpretCast<int32_t>(), pick_offsets_,
            static_cast<uint32_t>(piece.row * sizeof(float)), n);
     Fence();
@@ -237,7 +238,7 @@ class RowStats {
     const DataCopyExtParams one(1, sizeof(T), 0, 0, 0);
     for (int32_t i = 0; i < tile.count; ++i) {
       const int64_t row = tile.row + i * tile.row_step;
-      const int64_t label = rows_->labels().ScalarAt(tile, i, V_);
+      const int64_t label = rows_->labels().ScalarAt(tile, tile.FirstSpan(), i, V_);
       DataCopyPad(picks[kLabelPicks + i * kWordsPerBlock],
                   logits_[static_cast<uint64_t>(row * V_ + (label < 0 ? options_.blank : label))],
                   one, padding);
@@ -269,11 +270,17 @@ class RowStats {
   }
 
   RNNT_FN void Finish(const Tile& tile) {
-    const int32_t pitch = static_cast<int32_t>(RnntAlignUp(tile.count, kBlockLanes));
+    const int32_t pitch = tile.places;
     const LocalTensor<float> blank = gap_buffer_.Get<float>(), label = blank[pitch];
+    LocalTensor<float> row_max = Get(kMax), row_sum = Get(kSum);
+    if (tile.has_several_spans()) {
+      row_max = ToPlaces(kPieceMax, row_max, pitch);
+      row_sum = ToPlaces(kPieceSum, row_sum, pitch);
+      Fence();
+    }
     if (options_.fused_log_softmax) {
-      Sub(blank, Get(kBlank), Get(kMax), pitch);
-      Sub(label, Get(kLabel), Get(kMax), pitch);
+      Sub(blank, Get(kBlank), row_max, pitch);
+      Sub(label, Get(kLabel), row_max, pitch);
       Scale(blank, 2 * pitch);
     } else {
       Adds(blank, Get(kBlank), 0.0f, pitch);
@@ -281,8 +288,14 @@ class RowStats {
     }
     Fence();
     rows_->labels().Close(tile, label);
-    sink_->Store(tile, {Get(kMax), Get(kSum), blank, pitch}, &rows_->labels());
+    sink_->Store(tile, {row_max, row_sum, blank, pitch}, &rows_->labels());
     Fence();
+  }
+
+  // From the order of the rows; x_blank and x_label were fetched to their places.
+  RNNT_FN LocalTensor<float> ToPlaces(Vector vector, const LocalTensor<float>& of_rows, int32_t n) {
+    Gather(Get(vector), of_rows, rows_->labels().places().InRows(), 0, static_cast<uint32_t>(n));
+    return Get(vector);
   }
 
   Options options_;
@@ -292,11 +305,11 @@ class RowStats {
   bool picks_alone_;  // x_blank and x_label do not come from the rows in UB
   Pieces<typename RowSet::TileSource> pieces_;
   RowReader<T> reader_;
-  LocalTensor<uint32_t> row_offsets_, pick_offsets_;
+  LocalTensor<uint32_t> pick_offsets_;
   GlobalTensor<Word> logits_;
   TQue<TPosition::VECIN, 1> pick_queue_;
   TBuf<TPosition::VECCALC> wide_buffer_, eighth_buffer_, partial_buffer_, vector_buffer_,
-      gap_buffer_, entry_buffer_, block_buffer_;
+      gap_buffer_, block_buffer_;
 };
 
 }  // namespace rnnt

@@ -22,14 +22,14 @@ class ScaleGrad {
   }
 
   // What Pieces asks of a set of rows.
-  RNNT_FN void Begin(Tiles* tiles, int32_t max_rows, int64_t row_bytes) {
-    tiles->Init(batch_, max_rows, row_bytes);
+  RNNT_FN void Begin(Tiles* tiles, int32_t max_rows, int64_t row_bytes, int32_t joint_rows) {
+    tiles->Init(batch_, max_rows, row_bytes, joint_rows);
   }
   RNNT_FN const RnntTiling& tiling() const { return batch_->tiling(); }
 
   RNNT_FN void Run() {
     filler_.ZeroOutside(batch_);
-    pieces_.Init(this, V_, kTileLanes, sizeof(T));
+    pieces_.Init(this, V_, kTileLanes, sizeof(T), true);
     SamplePiece next;
     next.sample = -1;
     bool more = Next(&next);
@@ -40,7 +40,8 @@ class ScaleGrad {
       if (work.dloss != 0.0f) {
         Scale(work);
       } else if (work.piece.first) {
-        Zero(work.piece.tile);
+        // Exactly 0, whatever the gradient is: a weight of 0 drops a NaN sample.
+        filler_.RowsOf(work.piece.tile, false);
       }
     }
   }
@@ -88,11 +89,6 @@ class ScaleGrad {
     if (!to_nan) return;
     Sub(y, y, y, n);  // inf - inf
     Fence();
-  }
-
-  // Exactly 0, whatever the gradient is: a weight of 0 drops a NaN sample.
-  RNNT_FN void Zero(const Tile& tile) {
-    for (int32_t i = 0; i < tile.count; ++i) filler_.Rows(tile.row + i * tile.row_step, 1, false);
   }
 
   Batch* batch_;

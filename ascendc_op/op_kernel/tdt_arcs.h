@@ -130,21 +130,10 @@ class TdtDurationArcs {
   RNNT_FN void Run() {
     Tiles tiles;
     tiles.Init(batch_, kTileRows, D_ * sizeof(float));
-    Tile next;
-    bool more = tiles.Next(&next);
-    if (more) reader_.Load(next);
-    while (more) {
-      const Tile tile = next;
-      reader_.Receive();
-      more = tiles.Next(&next);
-      if (more) reader_.Load(next);
-      Store(tile);
-    }
+    StoreTiles(&tiles, &reader_, this);
   }
 
- private:
-  static constexpr int32_t kTileRows = 64;
-
+  // What StoreTiles asks for.
   RNNT_FN void Store(const Tile& tile) {
     const int32_t n = tile.count, P = static_cast<int32_t>(RnntAlignUp(n, kBlockLanes));
     const LocalTensor<float> log_p = log_buffer_.Get<float>(), log_sum = work_buffer_.Get<float>();
@@ -161,6 +150,9 @@ class TdtDurationArcs {
     writer_.Store(strip, strip.mantissas, tile, lane, kTdtDurations, D_, out[D_ * P], P, n);
     queue_.FreeTensor(out);
   }
+
+ private:
+  static constexpr int32_t kTileRows = 64;
 
   Batch* batch_;
   int32_t D_;

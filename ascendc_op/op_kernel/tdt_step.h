@@ -80,8 +80,8 @@ class TdtStep {
     mantissa_sums_ = Take(RnntTdtArrays(D) * lanes_);
     products_ = Take(4 * lanes_);
     shifted_ = Take(2 * lanes_);
+    work_ = Take(lanes_);  // behind the mantissas of what is shifted
     offsets_ = Take(lanes_);
-    work_ = Take(lanes_);
     Fence();
     Duplicate(At(ring_exponents_), kLogZero, ring);
     Duplicate(At(ring_mantissas_), 1.0f, ring);
@@ -117,8 +117,9 @@ class TdtStep {
   RNNT_FN void Alpha(int64_t j, const Scaled& out) {
     const Scaled blank = Blank(j), label = Label(j), shifted = Pair(shifted_);
     Shift(shifted, label);
+    Adds(At(work_), blank.mantissa, 0.0f, lanes_);
     Fence();
-    AddScaled(out, blank, shifted, blank.exponent, shifted.exponent, lanes_);
+    AddScaled(out, shifted, blank.exponent, At(products_), lanes_);
     Duplicate(blank.exponent, kLogZero, lanes_);
     Duplicate(blank.mantissa, 1.0f, lanes_);
     Duplicate(label.exponent, kLogZero, Pitch());
