@@ -129,7 +129,11 @@ def test_a_build_without_a_kernel_is_not_installed(no_ascend, fake_cann, tmp_pat
     assert not (tmp_path / "opp").exists()
 
 
-def test_mindspore_2_7_needs_no_folder_latest_beside_the_toolkit(no_ascend, fake_cann, tmp_path):
+@pytest.mark.parametrize("corrected", [True, False])
+def test_mindspore_2_7_needs_no_folder_latest_beside_the_toolkit(
+    no_ascend, fake_cann, tmp_path, corrected
+):
+    """Without the correction its script finds no template here."""
     compiler = tmp_path / "mindspore_2_7"
     shutil.copytree(build_ascend._custom_compiler(), compiler)
     script = compiler / "setup.py"
@@ -137,7 +141,9 @@ def test_mindspore_2_7_needs_no_folder_latest_beside_the_toolkit(no_ascend, fake
     script.write_text(text.replace('_path = "tools/', '_path = "../latest/tools/'))
     assert script.read_text() != text
     no_ascend.setattr(build_ascend, "_custom_compiler", lambda: compiler)
-    assert run(tmp_path, f"--cann={fake_cann()}") == 0
+    if not corrected:
+        no_ascend.setattr(build_ascend, "_look_in_the_toolkit_itself", lambda script: None)
+    assert run(tmp_path, f"--cann={fake_cann()}") == (0 if corrected else 1)
 
 
 def test_mindspore_without_custom_compiler(no_ascend, fake_cann, tmp_path, capsys):

@@ -70,6 +70,7 @@ def launch(library, host):
             cores=decision.block_dim,
             vector_cores=cores,
             schedule_mode=decision.schedule_mode,
+            framework_workspace=int(decision.workspace > 0),
         )
         assert not result.faults, "\n".join(map(str, result.faults))
         return list(result.outputs.values())

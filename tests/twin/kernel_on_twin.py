@@ -143,6 +143,7 @@ def launch(
         workspace,
         cores=cores,
         schedule_mode=1,
+        framework_workspace=int(workspace > 0),
         vector_cores=MAX_CORES,
         **{**_options, **options},
     )

@@ -55,6 +55,7 @@ def run(op_kernel: Path, **options: int) -> tuple[driver.Result, float]:
     library = build_twin.build_op_kernel("float32", op_kernel, ["rnnt_row_grad"], ["-O1"])
     outputs = {"dlogits": ((ROWS, V), "float32")}
     tiling = bytes(twin.tiling_of(inputs["logits"]))
+    options = {"framework_workspace": 0, **options}
     result = driver.run(library, "rnnt_row_grad", inputs, outputs, tiling, **options)
     return result, float(np.abs(result.outputs["dlogits"] - expected).max())
 

@@ -33,6 +33,7 @@ struct Options {
   int64_t core_order = 0;     // 0 ascending, 1 descending, 2 random
   int64_t schedule_mode = 1;  // what tiling set with SetScheduleMode
   int64_t vector_cores = 48;  // AIVs of the chip
+  int64_t framework_workspace = 1;  // 0: tiling asked for no workspace at all
   int64_t ub_limit = kUbLimit;
 };
 

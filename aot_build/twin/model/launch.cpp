@@ -32,6 +32,7 @@ int64_t* FindOption(const std::string& name) {
                {"core_order", &o.core_order},
                {"schedule_mode", &o.schedule_mode},
                {"vector_cores", &o.vector_cores},
+               {"framework_workspace", &o.framework_workspace},
                {"ub_limit", &o.ub_limit},
                {"nan_max", &g_rules.nan_max},
                {"ln_zero", &g_rules.ln_zero},
@@ -155,6 +156,10 @@ int TwinRun(void* entry) {
   g_arguments[g_argument_count++] = g_machine.tiling.data();
   RunAllCores(CallKernel);
   if (!g_machine.aborted) CheckOutputs();
+  if (g_machine.kernel_type == KERNEL_TYPE_MIX_AIV_1_0 &&
+      g_machine.options.framework_workspace == 0) {
+    Report(Fault::kKernelType, "launch", "kernel type", "a mixed kernel needs a workspace");
+  }
   return FaultCount();
 }
 
