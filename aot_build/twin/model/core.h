@@ -27,12 +27,12 @@ constexpr uint32_t kCacheLineBytes = 64;
 struct Options {
   int64_t cores = 1;
   int64_t seed = 0;
-  int64_t deferred = 0;       // run the pipes late, in a random legal order
-  int64_t auto_sync = 0;      // 1: as if compiled with --cce-auto-sync=on
-  int64_t checks = 1;         // 0: fast, only the bounds that keep memory safe
-  int64_t core_order = 0;     // 0 ascending, 1 descending, 2 random
-  int64_t schedule_mode = 1;  // what tiling set with SetScheduleMode
-  int64_t vector_cores = 48;  // AIVs of the chip
+  int64_t deferred = 0;             // run the pipes late, in a random legal order
+  int64_t auto_sync = 0;            // 1: as if compiled with --cce-auto-sync=on
+  int64_t checks = 1;               // 0: fast, only the bounds that keep memory safe
+  int64_t core_order = 0;           // 0 ascending, 1 descending, 2 random
+  int64_t schedule_mode = 1;        // what tiling set with SetScheduleMode
+  int64_t vector_cores = 48;        // AIVs of the chip
   int64_t framework_workspace = 1;  // 0: tiling asked for no workspace at all
   int64_t ub_limit = kUbLimit;
 };

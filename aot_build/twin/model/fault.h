@@ -42,7 +42,7 @@ namespace twin {
   X(kStaleScalar, "stale_scalar", "a scalar GM read returns a stale data cache line")            \
   X(kSyncAllMissed, "sync_all_missed", "a core ended while others wait in SyncAll")              \
   X(kTooManyBlocks, "too_many_blocks", "SyncAll with more blocks than vector cores")             \
-  X(kKernelType, "kernel_type", "SyncAll needs MIX_AIV_1_0, and that kind a workspace")            \
+  X(kKernelType, "kernel_type", "SyncAll needs MIX_AIV_1_0, and that kind a workspace")          \
   X(kScheduleMode, "schedule_mode", "SyncAll without batch mode (SetScheduleMode(1))")           \
   X(kTilingSize, "tiling_size", "the tiling bytes do not have the size of the struct")           \
   X(kOutputUnwritten, "output_unwritten", "bytes of an output were never written")
