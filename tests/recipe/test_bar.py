@@ -9,8 +9,10 @@ import soundfile
 
 from mindspore_rnnt.recipe import bar, config
 from mindspore_rnnt.recipe.commands import synth
+from mindspore_rnnt.recipe.data import shards
+from mindspore_rnnt.recipe.data.corpus import load_corpus, write_manifest
 from mindspore_rnnt.recipe.data.recordings import Recordings
-from mindspore_rnnt.recipe.data.synth import Spoken, synthesise
+from mindspore_rnnt.recipe.data.synth import Spoken, speak_train, synthesise
 
 SMALL = [
     "data.train_utterances=3",
@@ -30,9 +32,20 @@ def noise_folder(folder):
     Recordings(str(folder), 16000, strict=True)
 
 
+def corpus(folder):
+    manifest = write_manifest(speak_train(config.load(None, SMALL)), folder, "train")
+    load_corpus(manifest, config.load())
+
+
+def packed(folder):
+    shards.pack(speak_train(config.load(None, SMALL)), folder / "train.mindrecord", 1)
+
+
 WORK = {  # what runs, and what its bars are called and count
     "synth": (lambda folder: synth.run(config.load(None, SMALL), folder), {"train": 3}),
     "speech": (lambda folder: synthesise([Spoken("记录", "f2", 200, 50)] * 2), {"speaking": 2}),
+    "corpus": (corpus, {"recordings": 3}),
+    "pack": (packed, {"packing": 1}),
     "noise": (noise_folder, {"noise files": 2}),
 }
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..bar import bar
 from ..data import dataset
 from ..data.conditions import CLEAN, PLANT, Condition, Trials, conditions
 from ..data.corpus import BadFiles, Utterance, readable
@@ -61,7 +62,8 @@ def run(
         parts = (recogniser, config, utterances, vocabulary, cmvn, condition, drawn, trials)
         return decode_all(*parts) if utterances else []
 
-    results = {condition.name: decoded(heldout, condition) for condition in conditions(config)}
+    tested = bar(conditions(config), "decoding", "condition")
+    results = {condition.name: decoded(heldout, condition) for condition in tested}
     heldout = _heard(heldout, results[CLEAN.name])
     changed = _not_own(folder, config, weights)
     if recalibrate or not changed:
@@ -257,7 +259,10 @@ def _stream(
     print(
         f"\nStreaming {speed['seconds']:.0f} s of clean speech: real-time factor "
         f"{speed['real-time factor']:.3f}, {speed['decoder steps a second']:.1f} decoder steps a "
-        "second of audio"
+        "second of audio; of the characters that appear "
+        f"{100 * speed['taken back of what is shown']:.1f} % are taken back, and if the best "
+        f"hypothesis were shown {100 * speed['taken back of best hypotheses']:.1f} % "
+        f"(decode.method {config.decode.method})"
     )
     return speed
 
@@ -271,8 +276,8 @@ def _print_tickets(
         report = judge(item.found, item.seconds)
         if report["reason"]:
             print(f"no ticket:  {report['reason']}")
-        else:
-            print("work order:", json.dumps(report["order"], ensure_ascii=False))
+        for order in report["orders"]:
+            print("work order:", json.dumps(order, ensure_ascii=False))
         print(f"confidence: {report['confidence']:.2f}")
 
 

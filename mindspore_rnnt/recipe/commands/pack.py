@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..data import dataset, shards
+from ..decoding.run_folder import refuse_model
 from ..settings import Config
 
 
@@ -16,8 +17,9 @@ def run(config: Config, output: str | Path, count: int) -> None:
     """
     if count < 1:
         raise ValueError(f"--shards must be at least 1, but got {count}")
-    train, heldout, vocabulary = dataset.load(config)
     folder, lines = Path(output), []
+    refuse_model(folder)
+    train, heldout, vocabulary = dataset.load(config)
     folder.mkdir(parents=True, exist_ok=True)
     spoken = [item for item in train if item.text]
     with shards.replacing(folder) as draft:

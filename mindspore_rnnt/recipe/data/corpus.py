@@ -19,6 +19,7 @@ import numpy as np
 import soundfile
 from scipy.signal import resample_poly
 
+from ..bar import bar
 from ..settings import Config
 from .buckets import SUBSAMPLING
 from .entries import Entry, read_entries
@@ -92,7 +93,7 @@ def load_corpus(
     """
     entries = read_entries(source)
     bad, good = BadFiles(), []
-    for entry in entries:
+    for entry in bar(entries, "recordings", "file"):
         utterance = _inspect(entry, config, vocabulary, is_test, bad)
         if utterance is not None:
             good.append(utterance)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from ..bar import bar
 from ..settings import Config
 from . import shards
 from .batches import BatchSource
@@ -29,7 +30,8 @@ def build(
     cache = FeatureCache(config.features)
     spoken = [item for item in train if item.text]
     some, bad = spread(spoken, config.features.cmvn_utterances), BadFiles()
-    cmvn = Cmvn.of(cache.features(item, audio) for item, audio in readable(some, bad))
+    looked = bar(some, "mean and variance", "utterance")
+    cmvn = Cmvn.of(cache.features(item, audio) for item, audio in readable(looked, bad))
     bad.report("mean and variance", len(some), config.data.strict)
     return (
         BatchSource(config, train, vocabulary, cmvn, cache, rank, size),

@@ -21,6 +21,7 @@ import mindspore.dataset as ds
 import numpy as np
 from mindspore.mindrecord import FileWriter
 
+from ..bar import bar
 from ..settings import Config
 from .corpus import BadFiles, Utterance, readable
 from .text import Vocabulary
@@ -60,7 +61,7 @@ def pack(
     written: list[Utterance] = []
     parts = np.array_split(np.arange(len(utterances)), max(1, min(shards, len(utterances))))
     with replacing(path.parent) as draft:
-        for number, part in enumerate(parts):
+        for number, part in enumerate(bar(parts, "packing", "file")):
             some = readable((utterances[i] for i in part), bad)
             suffix = f"{number:0{len(str(len(parts) - 1))}}" if len(parts) > 1 else ""
             written += _write(some, draft / f"{path.name}{suffix}")

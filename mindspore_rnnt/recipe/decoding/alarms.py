@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from tqdm import tqdm
 
+from ..bar import bar
 from ..data.conditions import BABBLE, PLANT, Trials
 from ..data.features import Cmvn, FeatureStream, LogMel
 from ..settings import Config
@@ -113,7 +113,7 @@ def _noise(config: Config, trials: Trials, speech_power: float) -> Iterator[np.n
     kinds = [PLANT, *sounds.KINDS, BABBLE]
     seconds = config.evaluate.noise_hours * 3600
     rate = config.features.sample_rate
-    for number in tqdm(range(-(-int(seconds) // STRETCH)), desc="noise", unit="min"):
+    for number in bar(range(-(-int(seconds) // STRETCH)), "noise", "min"):
         rng = np.random.default_rng([config.evaluate.seed, number, 2])
         samples = int(min(STRETCH, seconds - STRETCH * number) * rate)
         below = rng.uniform(*BELOW_DB)

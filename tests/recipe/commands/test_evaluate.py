@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables, pictures and work orders of a run whose decoder is replaced by known answers."""
 
+import io
 import json
+import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from mindspore_rnnt.recipe import config
+from mindspore_rnnt.recipe import bar, config
 from mindspore_rnnt.recipe.commands import evaluate, study
 from mindspore_rnnt.recipe.data import dataset
 from mindspore_rnnt.recipe.data.conditions import Condition, Trials
@@ -60,6 +62,14 @@ class Deaf:
         return self.join(frames, outputs), np.zeros((len(frames), 5))
 
 
+SPEED = {
+    "real-time factor": 0.25,
+    "decoder steps a second": 6.0,
+    "taken back of best hypotheses": 0.125,
+    "taken back of what is shown": 0.0,
+}
+
+
 @pytest.fixture
 def answers(monkeypatch, tmp_path):
     """The folder of a run. Its decoding hears everything rightly but voice m4, of whom the last
@@ -84,7 +94,7 @@ def answers(monkeypatch, tmp_path):
 
     def speed(recogniser, config, cmvn, recordings, biases):
         seconds = sum(len(audio) for audio in recordings) / 16000
-        return {"seconds": seconds, "real-time factor": 0.25, "decoder steps a second": 6.0}
+        return {"seconds": seconds, **SPEED}
 
     extractor = scoring.LogMel(settings.features)
     cmvn = scoring.Cmvn.of([extractor(item.audio()) for item in train])
@@ -122,6 +132,7 @@ def test_table_by_noise_and_voice(answers, tmp_path, capsys):
     seconds = sum(item.samples for item in answers) / 16000
     assert written["streaming"]["seconds"] == pytest.approx(seconds)
     assert f"{seconds:.0f} s of clean speech: real-time factor 0.250, 6.0 decoder steps" in shown
+    assert "0.0 % are taken back, and if the best hypothesis were shown 12.5 % (decode" in shown
     assert f"in {tmp_path}: emissions_1.png, lattice_1.png" in shown
     assert (tmp_path / "lattice_1.png").is_file()
 
@@ -148,7 +159,7 @@ def test_streams_have_the_biases_that_listen_has(answers, tmp_path, monkeypatch)
 
     def speed(recogniser, settings, cmvn, recordings, biases):
         seen.append(biases)
-        return {"seconds": 1.0, "real-time factor": 0.1, "decoder steps a second": 1.0}
+        return {"seconds": 1.0, **SPEED}
 
     monkeypatch.setattr(alarms, "StreamingDecoder", watched)
     monkeypatch.setattr(evaluate, "stream_speed", speed)
@@ -263,6 +274,17 @@ def test_the_work_orders_are_of_the_longest_commands(answers, tmp_path, capsys):
     assert shown.count("work order: {") + shown.count("no ticket:  ") == 3 and "工单" in said[0]
     heard = json.loads(shown.split("work order: ")[1].splitlines()[0])
     assert heard["text"] in said
+
+
+def test_conditions_have_a_bar_on_a_terminal(answers, tmp_path, monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setattr("sys.stderr", Terminal())
+    monkeypatch.setattr(bar, "DELAY", 0.0)
+    evaluate.run(tmp_path)
+    assert "\rdecoding:   0%|" in sys.stderr.getvalue() and " 0/2 [" in sys.stderr.getvalue()
 
 
 def test_pictures_show_what_was_decoded(answers, tmp_path, monkeypatch):

@@ -7,7 +7,7 @@ import pytest
 
 from mindspore_rnnt.recipe import __main__ as cli
 from mindspore_rnnt.recipe import config
-from mindspore_rnnt.recipe.commands import evaluate, export, study, synth
+from mindspore_rnnt.recipe.commands import evaluate, export, pack, study, synth
 from mindspore_rnnt.recipe.data.features import Cmvn
 from mindspore_rnnt.recipe.data.text import Vocabulary
 from mindspore_rnnt.recipe.decoding import run_folder
@@ -50,6 +50,7 @@ WRITERS = {
     "demo": lambda folder: loop.run(settings(folder, "train.replaceable=true")),
     "export": lambda folder: export.run(folder.parent, folder),
     "synth": lambda folder: synth.run(settings("other"), folder),
+    "pack": lambda folder: pack.run(settings("other"), folder, 1),
 }
 
 
