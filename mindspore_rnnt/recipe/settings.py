@@ -124,6 +124,9 @@ class NoiseConfig(Section):
     probability: Share = 0.7
     snr_db: Range = [0.0, 20.0]
     kinds: NonEmpty[NoiseKind] = ["machine", "broadband", "tonal", "impulsive", "babble"]
+    # Of each kind so many noises are made, once, and cut from anywhere; 0: each is made anew, which
+    # is half of the work of preparing an utterance.
+    pieces: Count = 40
     folder: Text = ""  # wav files to mix in, beside the parametric noise
     folder_share: Share = 0.5  # share of noisy utterances that take a file, if there is a folder
 
@@ -211,6 +214,9 @@ class TrainConfig(Section):
     batch_size: AtLeastOne = 16  # per rank
     dtype: Literal["float32", "float16"] = "float32"  # of the encoder; float16: Ascend
     jit: bool = True
+    # Compile an update once for all padded lengths, and not for each: what compiling costs on a CPU
+    # is saved, and data.buckets may be many. Ascend is quicker with few and fixed shapes.
+    dynamic_shapes: bool = False
     device: Literal["", "CPU", "Ascend"] = ""  # empty: whatever MindSpore has
     resume: bool = False
     start_from: Text = ""  # folder of a run whose model is trained on; empty: random weights

@@ -56,7 +56,7 @@ def surround(
     audio = np.pad(speech, pads)
     if level_dbfs is None:
         return audio
-    white = rng.standard_normal(len(audio))
+    white = rng.standard_normal(len(audio), np.float32)
     return audio + gain(level_dbfs) * unit(lfilter([1.0], [1.0, -rng.uniform(0.0, 0.98)], white))
 
 

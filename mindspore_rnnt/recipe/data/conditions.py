@@ -111,7 +111,7 @@ class Trials:
     def _plant_noise(self) -> NoiseMaker:
         if self._plant is None:
             folder = self._config.evaluate.noise_folder
-            settings = self._config.noise.but(kinds=["machine"])
+            settings = self._config.noise.but(kinds=["machine"], pieces=0)  # not those of training
             if folder:  # nothing else then
                 settings = settings.but(folder=folder, folder_share=1.0)
             self._plant = NoiseMaker(settings, self._rate, self._config.data.strict)

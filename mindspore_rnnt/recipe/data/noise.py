@@ -18,6 +18,7 @@ BABBLE = "babble"
 TALKERS = (3, 8)  # of babble, fewest and most
 SPREAD_DB = 9.0  # of their levels
 TWO_KINDS = 0.4  # share of noises that are two kinds at once
+PIECE_SECONDS = 10.0  # of noise.pieces
 
 
 class NoiseMaker:
@@ -36,8 +37,13 @@ class NoiseMaker:
     ):
         self._config, self._sample_rate, self._people = config, sample_rate, people
         self._kinds = [kind for kind in config.kinds if kind != BABBLE or len(people)]
+        self._pieces: dict[tuple[str, int], np.ndarray] = {}
         folder = config.folder
         self._recordings = Recordings(folder, sample_rate, strict) if folder else None
+
+    def __getstate__(self) -> dict:
+        """For a worker process, which makes pieces of its own."""
+        return self.__dict__ | {"_pieces": {}}
 
     def maybe(
         self,
@@ -86,7 +92,27 @@ class NoiseMaker:
         if kind == BABBLE:
             talkers = int(rng.integers(TALKERS[0], TALKERS[1] + 1))
             return babble(samples, self._people, talkers, SPREAD_DB, rng)
+        if self._config.pieces:
+            number = int(rng.integers(self._config.pieces))
+            return unit(cut(self._piece(kind, number), samples, rng))
         return plant.KINDS[kind](samples, self._sample_rate, rng)
+
+    def _piece(self, kind: str, number: int) -> np.ndarray:
+        """Follows from its kind and number alone, so that any worker makes the same; made once."""
+        if (kind, number) not in self._pieces:
+            rng = np.random.default_rng([number, *kind.encode()])
+            samples = int(PIECE_SECONDS * self._sample_rate)
+            self._pieces[kind, number] = plant.KINDS[kind](samples, self._sample_rate, rng)
+        return self._pieces[kind, number]
+
+
+def cut(piece: np.ndarray, samples: int, rng: np.random.Generator) -> np.ndarray:
+    """So many samples from anywhere in a piece; one that is too short begins anew."""
+    if samples <= len(piece):
+        start = int(rng.integers(len(piece) - samples + 1))
+        return piece[start : start + samples]
+    start = int(rng.integers(len(piece)))
+    return np.take(piece, np.arange(start, start + samples), mode="wrap")
 
 
 def mix(audio: np.ndarray, noise: np.ndarray, snr_db: float, speech_power: float) -> np.ndarray:

@@ -48,6 +48,7 @@ class BeamSearch:
     ):
         self._recogniser, self._width, self._max_symbols = recogniser, width, max_symbols
         self._biases, self._time = biases, 0
+        self._most = sum(item.most for item in biases)  # that a label can gain by them
         output, state = recogniser.predict(np.full(1, BLANK), recogniser.start(1))
         root = Hypothesis(
             *((), (), (), 0.0, output[0]),
@@ -65,8 +66,9 @@ class BeamSearch:
 
     def best(self, row: int = 0) -> Found:
         """The likeliest prefix; later frames may revise it behind `settled`."""
-        first = self.kept[row][0]
-        return Found(first.ids, first.frames, first.log_probs)
+        first, scores = self.kept[row][0], [item.score for item in self.kept[row]]
+        share = float(np.exp(first.score - np.logaddexp.reduce(scores)))
+        return Found(first.ids, first.frames, first.log_probs, share)
 
     def settled(self, row: int = 0) -> int:
         """How many labels all kept prefixes share: no later frame can change them."""
@@ -99,8 +101,11 @@ class BeamSearch:
     def _grow(self, flat: list, scores: np.ndarray, ended: dict) -> dict[int, list[Hypothesis]]:
         """The best prefixes one label longer, of those that can still be among the kept."""
         longer: dict[int, list] = {b: [] for b in ended}
-        for (b, item), row in zip(flat, scores):
-            longer[b] += self._choices(item, row, _floor(ended[b], self._width))
+        floors = {b: _floor(ended[b], self._width) for b in ended}
+        best = scores[:, BLANK + 1 :].max(axis=1)
+        for (b, item), row, most in zip(flat, scores, best):
+            if item.score + most + self._most > floors[b]:  # at most frames nothing can follow
+                longer[b] += self._choices(item, row, floors[b])
         chosen = [
             (b, *choice)
             for b, choices in longer.items()
@@ -130,11 +135,13 @@ class BeamSearch:
 
     def _choices(self, item: Hypothesis, row: np.ndarray, floor: float) -> Iterable[tuple]:
         """(score, label, log-probability, bias states, item) of labels that may follow."""
-        # With a bias the likeliest labels need not be the best: all are looked at.
+        # With a bias the likeliest labels need not be the best: all that can pass are looked at.
         count = len(row) if self._biases else self._width + 1
-        for label in map(int, np.argsort(-row)[:count]):
+        for label in np.argsort(-row)[:count].tolist():
             if label == BLANK:
                 continue
+            if item.score + row[label] + self._most <= floor:
+                break
             pairs = [one.step(state, label) for one, state in zip(self._biases, item.bias)]
             score = item.score + row[label] + sum(change for _, change in pairs)
             if score > floor:

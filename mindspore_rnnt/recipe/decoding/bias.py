@@ -2,7 +2,8 @@
 """What beam search adds to the log-probability of a prefix, label by label.
 
 A bias is a function of the prefix alone, so it goes together with sums over alignments. `start()`
-is the state of the empty prefix; `step(state, label)` gives the next state and what is added.
+is the state of the empty prefix; `step(state, label)` gives the next state and what is added,
+never more than `most`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from ..settings import Config
 
 
 class Bias(Protocol):
+    most: float
+
     def start(self) -> Any: ...
 
     def step(self, state: Any, label: int) -> tuple[Any, float]: ...
@@ -43,6 +46,8 @@ class GrammarBias:
     Only a loss, never a gain: a gain for each allowed label would make commands out of noise. The
     state is the set of (part of the template, choice, labels of it that are done), None outside.
     """
+
+    most = 0.0
 
     def __init__(self, grammar: Grammar, vocabulary: Vocabulary, weight: float):
         self._weight = weight
@@ -95,6 +100,7 @@ class PhraseBias:
         self._depth, self._kept = [0], [0]  # labels begun, and of them in a finished phrase
         for phrase in phrases:
             self._insert([int(label) for label in phrase])
+        self.most = weight * max(self._depth)  # a label may give back nothing and enter any node
         self._fail = [0] * len(self._children)
         for node in sorted(range(len(self._children)), key=self._depth.__getitem__):
             for label, child in self._children[node].items():

@@ -9,11 +9,15 @@ import numpy as np
 
 
 class Found(NamedTuple):
-    """Of each label: its id, the encoder frame that emitted it, its log-probability there."""
+    """Of each label: its id, the encoder frame that emitted it, its log-probability there.
+
+    `share` is what it has of the probability of all that the search has kept: 1 in greedy search.
+    """
 
     ids: tuple[int, ...] = ()
     frames: tuple[int, ...] = ()
     log_probs: tuple[float, ...] = ()
+    share: float = 1.0
 
 
 def log_softmax(logits: np.ndarray) -> np.ndarray:

@@ -29,7 +29,8 @@ class Update:
 
 
 class TrainStep:
-    """Gradients are compiled once for each padded shape; the number of packed rows is dynamic."""
+    """Gradients are compiled once for each padded shape, or with train.dynamic_shapes for all; the
+    number of packed rows is dynamic."""
 
     def __init__(self, model: Transducer, config: Config, total_updates: int, group: Group):
         self._model, self._config, self._group = model, config, group
@@ -72,8 +73,10 @@ class TrainStep:
         return list({item.name: item for item in [*cells, *scale]}.values())
 
     def _inputs(self, batch: dict, epoch: int, step: int) -> list:
-        if batch["features"].shape not in self.shapes:
-            self.shapes.append(batch["features"].shape)
+        size, frames, mels = batch["features"].shape
+        shape = (size, None if self._config.train.dynamic_shapes else frames, mels)
+        if shape not in self.shapes:
+            self.shapes.append(shape)
         keep = dropout_factors(self._config, self._group, epoch, step)
         *padded, frame_rows, step_rows = (Tensor(batch[name]) for name in INPUTS)
         return [
@@ -110,9 +113,22 @@ class TrainStep:
 
         if not jit:
             return gradients, finish
-        rows = Tensor(shape=[None], dtype=ms.int32)
-        dynamic = ms.enable_dynamic(frame_rows=rows, step_rows=rows)
+        dynamic = ms.enable_dynamic(**_free_shapes(self._config))
         return dynamic(ms.jit(gradients)), ms.jit(finish)
+
+
+def _free_shapes(config: Config) -> dict:
+    """The inputs of a compiled gradient whose shapes are free: None is any size."""
+    size, mels = config.train.batch_size, config.features.mels
+
+    def whole(*shape: int | None) -> Tensor:
+        return Tensor(shape=list(shape), dtype=ms.int32)
+
+    shapes: dict = {"frame_rows": whole(None), "step_rows": whole(None)}
+    if config.train.dynamic_shapes:
+        features = Tensor(shape=[size, None, mels], dtype=ms.float32)
+        shapes["padded"] = (features, whole(size), whole(size), whole(size, None), whole(size))
+    return shapes
 
 
 def dropout_factors(config: Config, group: Group, epoch: int, step: int) -> np.ndarray | None:

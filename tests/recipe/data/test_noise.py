@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The ratio that was asked for is the ratio that is measured; recordings; people who babble."""
 
+import pickle
+
 import numpy as np
 import pytest
 import soundfile
@@ -8,7 +10,7 @@ import torch
 import torchaudio
 
 from mindspore_rnnt.recipe.data.corpus import UNREADABLE
-from mindspore_rnnt.recipe.data.noise import NOMINAL_POWER, NoiseMaker, mix
+from mindspore_rnnt.recipe.data.noise import NOMINAL_POWER, NoiseMaker, cut, mix
 from mindspore_rnnt.recipe.settings import NoiseConfig
 from mindspore_rnnt.recipe.sound import plant
 from mindspore_rnnt.recipe.sound.levels import power
@@ -161,3 +163,35 @@ def test_only_the_configured_kinds_are_heard(speech):
     alone = NoiseMaker(NoiseConfig(kinds=["babble", "machine"]), 16000)  # no recordings of people
     noise = alone.noise(16000, np.random.default_rng(1))
     assert np.array_equal(noise, alone.noise(16000, np.random.default_rng(1)))
+
+
+def test_pieces_are_made_once_and_are_the_same_for_every_worker():
+    config, seconds = NoiseConfig(kinds=["broadband"], pieces=3), 4
+    first, second = (NoiseMaker(config, 16000) for _ in range(2))
+    ours = [first.noise(16000 * seconds, np.random.default_rng(seed)) for seed in range(8)]
+    # In another order, and after a trip to another process in between.
+    theirs = {seed: second.noise(16000 * seconds, np.random.default_rng(seed)) for seed in (7, 2)}
+    second = pickle.loads(pickle.dumps(second))
+    theirs |= {seed: second.noise(16000 * seconds, np.random.default_rng(seed)) for seed in (0, 5)}
+    assert all(np.array_equal(ours[seed], noise) for seed, noise in theirs.items())
+    assert all(power(noise) == pytest.approx(1.0, rel=1e-4) for noise in ours)
+    assert len({noise.tobytes() for noise in ours}) == 8, "each is cut from somewhere else"
+
+
+def test_a_cut_is_a_part_of_its_piece_and_begins_anew_where_that_ends():
+    piece = np.arange(100, dtype=np.float32)
+    starts = set()
+    for seed in range(300):
+        part = cut(piece, 90, np.random.default_rng(seed))
+        assert np.array_equal(part, np.arange(part[0], part[0] + 90))
+        starts.add(int(part[0]))
+    assert starts == set(range(11))
+    long = cut(piece, 250, np.random.default_rng(1))
+    assert np.array_equal(long, (long[0] + np.arange(250)) % 100)
+
+
+def test_without_pieces_each_noise_is_made_anew():
+    maker = NoiseMaker(NoiseConfig(kinds=["machine"], pieces=0), 16000)
+    rng, same = np.random.default_rng(4), np.random.default_rng(4)
+    same.integers(1)  # the kind
+    assert np.array_equal(maker.noise(8000, rng), plant.machine(8000, 16000, same))

@@ -3,6 +3,7 @@
 
 import itertools
 
+import numpy as np
 import pytest
 
 from mindspore_rnnt.recipe import config
@@ -67,3 +68,15 @@ def test_biases_of_a_configuration():
     assert totals(phrases, vocabulary.encode("油泵").tolist()) == [0.5, 1.0]
     with pytest.raises(ValueError, match=r"decode.bias_phrases has 'x', not in the vocabulary"):
         build_biases(config.load(None, ["decode.bias_phrases=[x]"]), vocabulary)
+
+
+def test_no_label_gains_more_than_most(grammar):
+    vocabulary = Vocabulary(grammar.characters())
+    phrases = PhraseBias([[1, 2, 3], [2, 3], [3, 1, 2]], 0.5)
+    for bias in (phrases, GrammarBias(grammar, vocabulary, 2.0)):
+        gains = []
+        for labels in itertools.product(range(1, 5), repeat=6):
+            found = [0.0, *totals(bias, labels)]
+            gains.append(np.diff(found).max())
+        print(bias.most, max(gains))
+        assert max(gains) <= bias.most

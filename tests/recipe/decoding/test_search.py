@@ -83,7 +83,8 @@ def test_a_beam_finds_what_is_sure_though_a_frame_has_no_room_for_all_of_it(widt
     for max_symbols in (1, 2, 3):
         script, lengths = Scripted(SCRIPT), np.array([16])
         found = beam(script, script.encode(features, lengths), lengths // 4, width, max_symbols)
-        assert [found.best()] == greedy(script, features, lengths, max_symbols)
+        best = found.best()._replace(share=1.0)
+        assert [best] == greedy(script, features, lengths, max_symbols)
 
 
 class RandomNetwork:
@@ -149,6 +150,39 @@ def test_a_wide_beam_gives_the_exact_sums(frames, vocabulary, max_symbols, seed)
     assert all(len(item.frames) == len(item.ids) for item in kept)
 
 
+def test_the_share_of_the_best_is_its_part_of_all_that_is_kept():
+    """With a beam that drops nothing: its probability, as all alignments together have 1."""
+    for seed in range(5):
+        random = RandomNetwork(3, seed)
+        totals = enumerate_prefixes(random, 3, 1)
+        encoded = random.encode(np.zeros((1, 32, 80)), None)
+        best = beam(random, encoded, np.array([3]), 2000, 1).best()
+        expected = np.exp(max(totals.values()))
+        assert report("share", best.share, expected) < TOLERANCE["recipe_log_prob"]
+        three = beam(random, encoded, np.array([3]), 3, 1)
+        scores = np.exp([item.score for item in three.kept[0]])
+        assert three.best().share == pytest.approx(scores[0] / scores.sum())
+
+
+@pytest.mark.parametrize("width", [1, 2, 4])
+def test_a_bias_that_may_help_is_never_cut_off_too_early(width):
+    """A bound far too high gives the same prefixes: the right one leaves nothing out."""
+
+    class Careful(Unlike):
+        most = 1e9
+
+    for seed in range(10):
+        random = RandomNetwork(4, seed)
+        encoded = random.encode(np.zeros((1, 32, 80)), None)
+        sharp, loose = (
+            beam(random, encoded, np.array([8]), width, 2, [kind()]).kept[0]
+            for kind in (Unlike, Careful)
+        )
+        assert [(item.ids, item.score) for item in sharp] == [
+            (item.ids, item.score) for item in loose
+        ]
+
+
 def test_a_narrow_beam_never_beats_the_truth_and_often_finds_it():
     found = 0
     for seed in range(20):
@@ -164,6 +198,8 @@ def test_a_narrow_beam_never_beats_the_truth_and_often_finds_it():
 
 class Unlike:
     """A bias with a state: label 1 loses 3, and label 2 gains 1 after it."""
+
+    most = 1.0
 
     def start(self):
         return False
@@ -214,7 +250,7 @@ def test_a_batch_is_its_utterances_one_by_one(method):
         difference = np.subtract(alone[0].log_probs, together[row].log_probs)
         assert np.abs(difference).max(initial=0) <= TOLERANCE["recipe_encoder"]
     assert sum(len(found.ids) for found in together) > 0
-    for (_, frames, _), count in zip(together, lengths):
+    for (_, frames, *_), count in zip(together, lengths):
         assert list(frames) == sorted(frames) and max(frames, default=0) < count // 4
         assert all(len(list(group)) <= 2 for _, group in itertools.groupby(frames))
 

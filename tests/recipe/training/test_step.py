@@ -100,6 +100,23 @@ def test_a_compile_for_each_padded_shape_whatever_the_lengths():
     assert compiled <= len(step.shapes) + 2, "gradients by shape, and once the rest of an update"
 
 
+@pytest.mark.parametrize("loss", ["rnnt", "pruned", "tdt"])
+def test_dynamic_shapes_are_one_compile_and_the_same_updates(loss):
+    """Three padded lengths after one another; what differs is the order of sums."""
+    batches = [random_batch(frames=frames, seed=frames) for frames in (128, 64, 192, 64)]
+    results, compiled = [], []
+    for dynamic in ("false", "true"):
+        _, step = trainer(f"train.dynamic_shapes={dynamic}", f"loss={loss}", "model.dropout=0.1")
+        before = len(ms_compile_cache)
+        updates = [step([batch], 0, number) for number, batch in enumerate(batches)]
+        compiled.append(len(ms_compile_cache) - before)
+        results.append([(update.loss, update.norm) for update in updates])
+    print(compiled, step.shapes)
+    assert step.shapes == [(4, None, 80)]
+    assert compiled[1] < compiled[0] - 1
+    assert np.allclose(*results, rtol=TOLERANCE["recipe_update"])
+
+
 def test_compiled_and_eager_updates_agree():
     results = [trainer(f"train.jit={jit}")[1]([random_batch()], 0, 0) for jit in ("true", "false")]
     assert results[0].loss == pytest.approx(results[1].loss, rel=TOLERANCE["recipe_update"])
