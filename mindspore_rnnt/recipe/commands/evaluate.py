@@ -154,8 +154,8 @@ def _calibrate(results: Results, parser: TicketParser | None) -> Calibration:
     some = [item for decoded in results.values() for item in decoded[::2] if item.text]
     commands = [item for item in some if not parser or parser.parse(item.text)["understood"]]
     return calibrate(
-        [(item.found.log_probs, right_characters(item.utterance.text, item.text)) for item in some],
-        [(item.found.log_probs, item.text == item.utterance.text) for item in commands],
+        [(item.found, right_characters(item.utterance.text, item.text)) for item in some],
+        [(item.found, item.text == item.utterance.text) for item in commands],
     )
 
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """How sure a result is: posteriors of the emitted labels, calibrated on held-out speech.
 
-A label emitted with probability p is right with probability sigmoid(a logit(p) + b). A command of
-labels that are right with q_1 .. q_n is right with sigmoid(c logit(q) + d), where q is their
-geometric mean: the product would make every long command unsure. The four numbers are fitted by
-`calibrate`; without a fit they are 1, 0, 1, 0.
+A label emitted with probability p is right with probability sigmoid(a logit(p) + b), and a command
+with sigmoid(c logit(q) + d). After a beam search q is the command's share of the probability of all
+that the search has kept: what else it may have been is among them. Greedy search keeps nothing
+else; then q is the geometric mean over the labels, as the product would make every long command
+unsure. The four numbers are fitted by `calibrate`; without a fit they are 1, 0, 1, 0.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from ...tools.text_files import read_json
+from .found import Found
 
 FILE = "calibration.json"
 CLOSEST = 1e-6  # probabilities stay so far from 0 and 1: a logit must be finite
@@ -60,11 +62,9 @@ class Calibration:
         """Of each label the probability that it is right."""
         return self.label(np.exp(np.asarray(log_probs, np.float64)))
 
-    def whole(self, log_probs: Sequence[float]) -> float:
+    def whole(self, found: Found) -> float:
         """The probability that all labels are right; 0 without any."""
-        if not len(log_probs):
-            return 0.0
-        return float(self.command(np.asarray(_mean(self.labels(log_probs)))))
+        return float(self.command(np.asarray(_sureness(self.label, found)))) if found.ids else 0.0
 
     def save(self, folder: str | Path) -> None:
         Path(folder, FILE).write_text(json.dumps(asdict(self), indent=1), encoding="utf-8")
@@ -83,14 +83,13 @@ class Calibration:
 
 
 def calibrate(
-    labels: Sequence[tuple[Sequence[float], Sequence[bool]]],
-    commands: Sequence[tuple[Sequence[float], bool]],
+    labels: Sequence[tuple[Found, Sequence[bool]]], commands: Sequence[tuple[Found, bool]]
 ) -> Calibration:
-    """Fit both lines: log-probabilities of labels and which were right, of commands and whether."""
-    sure = [value for log_probs, _ in labels for value in np.exp(log_probs).tolist()]
+    """Fit both lines: of what was found which labels were right, and which commands."""
+    sure = [value for found, _ in labels for value in np.exp(found.log_probs).tolist()]
     line = Line.fit(sure, [one for _, right in labels for one in right])
-    means = [_mean(line(np.exp(np.asarray(log_probs)))) for log_probs, _ in commands]
-    return Calibration(line, Line.fit(means, [right for _, right in commands]))
+    before = [_sureness(line, found) for found, _ in commands]
+    return Calibration(line, Line.fit(before, [right for _, right in commands]))
 
 
 def reliability(
@@ -111,8 +110,11 @@ def reliability(
     ]
 
 
-def _mean(probabilities: np.ndarray) -> float:
-    """The geometric mean."""
+def _sureness(label: Line, found: Found) -> float:
+    """q of a command."""
+    if found.share is not None:
+        return found.share
+    probabilities = label(np.exp(np.asarray(found.log_probs, np.float64)))
     return float(np.exp(np.log(np.maximum(probabilities, CLOSEST)).mean()))
 
 

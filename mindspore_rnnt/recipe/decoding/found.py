@@ -11,13 +11,13 @@ import numpy as np
 class Found(NamedTuple):
     """Of each label: its id, the encoder frame that emitted it, its log-probability there.
 
-    `share` is what it has of the probability of all that the search has kept: 1 in greedy search.
+    `share` is what it has of the probability of all that a beam search has kept.
     """
 
     ids: tuple[int, ...] = ()
     frames: tuple[int, ...] = ()
     log_probs: tuple[float, ...] = ()
-    share: float = 1.0
+    share: float | None = None
 
 
 def log_softmax(logits: np.ndarray) -> np.ndarray:

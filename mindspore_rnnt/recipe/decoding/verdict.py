@@ -63,10 +63,13 @@ class Judge:
         return bool(self._orders(found))
 
     def confidence(self, found: Found) -> float:
-        """The probability that all of it is right: the product over its commands."""
-        lengths = [len(order["text"]) for order in self._orders(found)] or [len(found.ids)]
+        """The probability that all of it is right: the product over its commands, but of what a beam
+        search found that of the whole, whose share it knows."""
+        lengths = [len(order["text"]) for order in self._orders(found)]
+        if found.share is not None or len(lengths) < 2:
+            return self._calibration.whole(found)
         ends = itertools.accumulate(lengths)
-        parts = [found.log_probs[end - length : end] for length, end in zip(lengths, ends)]
+        parts = [Found(*(of[end - n : end] for of in found[:3])) for n, end in zip(lengths, ends)]
         return math.prod(map(self._calibration.whole, parts))
 
     def _orders(self, found: Found) -> list[dict]:

@@ -224,7 +224,8 @@ def test_only_the_runs_own_test_changes_what_listen_refuses(answers, tmp_path, c
         assert Calibration.load(tmp_path) == kept
         row = json.loads((tmp_path / "hypotheses.jsonl").read_text().splitlines()[0])
         sure = np.log(0.7 if row["voice"] == "m4" else 0.999)
-        expected = kept.whole([sure] * len(row["text"]))
+        count = len(row["text"])
+        expected = kept.whole(Found((1,) * count, (0,) * count, (sure,) * count))
         assert row["confidence"] == pytest.approx(expected, abs=1e-4)
         (tmp_path / "calibration.json").unlink()
     kept.save(tmp_path)
