@@ -51,7 +51,10 @@ class GreedySearch:
 
     def best(self, row: int = 0) -> Found:
         """What has been found so far."""
-        return Found(*zip(*self._found[row])) if self._found[row] else Found()
+        if not self._found[row]:
+            return Found()
+        ids, frames, log_probs = zip(*self._found[row])
+        return Found(ids, frames, log_probs)
 
     def settled(self, row: int = 0) -> int:
         """How many labels of `best` no later frame can change: all."""
