@@ -63,13 +63,17 @@ class Judge:
         return bool(self._orders(found))
 
     def confidence(self, found: Found) -> float:
-        """The probability that all of it is right: the product over its commands, but of what a beam
-        search found that of the whole, whose share it knows."""
+        """The probability that all of it is right.
+
+        The share of a beam search is of the whole; after greedy search it is the product over the
+        commands.
+        """
         lengths = [len(order["text"]) for order in self._orders(found)]
         if found.share is not None or len(lengths) < 2:
             return self._calibration.whole(found)
         ends = itertools.accumulate(lengths)
-        parts = [Found(*(of[end - n : end] for of in found[:3])) for n, end in zip(lengths, ends)]
+        spans = [slice(end - length, end) for length, end in zip(lengths, ends)]
+        parts = [Found(found.ids[s], found.frames[s], found.log_probs[s]) for s in spans]
         return math.prod(map(self._calibration.whole, parts))
 
     def _orders(self, found: Found) -> list[dict]:
