@@ -1,10 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The loss of the simple joiner in float64 torch, differentiated automatically."""
+"""Batches of the simple joiner; its loss in float64 torch, differentiated automatically."""
 
 import numpy as np
 import torch
+from oracles import round_to
 
 from mindspore_rnnt.reference import rnnt_loss_simple_reference
+
+
+def simple_batch(V=9, seed=0, extra=1, dtype="float32"):
+    """am, lm, targets, lengths; `extra` frames and steps of padding, which is NaN."""
+    rng = np.random.default_rng(seed)
+    T, U = np.array([7, 3, 5], np.int32), np.array([2, 4, 0], np.int32)
+    am = rng.normal(size=(3, 7 + extra, V)).astype(np.float32) * 2
+    lm = rng.normal(size=(3, 5 + extra, V)).astype(np.float32)
+    for b in range(3):
+        am[b, T[b] :], lm[b, U[b] + 1 :] = np.nan, np.nan
+    targets = np.resize(np.array((99999, -1, -100), np.int32), (3, 4 + extra))
+    for b in range(3):
+        targets[b, : U[b]] = rng.integers(0, V - 1, U[b])
+    return round_to(am, dtype), round_to(lm, dtype), targets, T, U
+
+
+def peaked_batch():
+    """am and lm peak at different classes, in all cells, in some, and in none."""
+    am, lm, targets, T, U = simple_batch(extra=0)
+    am[0] = lm[0] = 0
+    am[0, :, 3], lm[0, :, 5] = 100, 100
+    am[1, 1, 2], lm[1, 1:3, 4] = 90, 80
+    return am, lm, targets, T, U
 
 
 def simple_gradients(am, lm, targets, T, U, weights, blank=-1, lm_only_scale=0, am_only_scale=0):

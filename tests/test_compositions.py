@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 from modes import run, run_gradient
 from oracles import random_batch, report
+from simple_oracle import peaked_batch, simple_batch, simple_gradients
 from tdt import duration_logits
 
 from mindspore_rnnt import (
     kernels,
     rnnt_align,
     rnnt_distillation_loss,
+    rnnt_loss_simple,
     rnnt_posteriors,
     tdt_loss,
 )
@@ -39,7 +41,7 @@ def compositions(monkeypatch):
     monkeypatch.setattr(kernels, "_PREPARED", {})
     kernels.get_ops.cache_clear()
     made = vars(kernels.get_ops()).values()
-    assert sum(not isinstance(op, ms.ops.Primitive) for op in made) == len(composed) >= 5
+    assert sum(not isinstance(op, ms.ops.Primitive) for op in made) == len(composed) >= 7
     yield
     kernels.get_ops.cache_clear()
 
@@ -68,6 +70,22 @@ def test_distillation(mode, padded):
     loss, gradient = rnnt_distillation_loss_reference(*inputs, **options)
     assert report("loss", got[0] / loss, np.ones(3)) <= 1e-6
     assert report("gradient", got[2], gradient) <= 3e-6
+
+
+@EACH_MODE
+@pytest.mark.parametrize("make", [simple_batch, peaked_batch])
+def test_the_simple_joiner(mode, make):
+    """Padding that is NaN; cells in which the product underflows."""
+    batch, weights = make(), [1.0, -2.0, 0.5]
+    options = {"lm_only_scale": 0.25, "blank": 2}
+    got = run_gradient(
+        rnnt_loss_simple, batch, (0, 1), mode, weights, reduction="none", **options
+    )
+    losses, *gradients = simple_gradients(*batch, weights, **options)
+    assert report("loss", got[0] / losses, np.ones(3)) <= 1e-6
+    for gradient, right in zip(got[2:], gradients):
+        right = np.where(np.isnan(right), 0, right)
+        assert report("gradient", gradient, right) <= 1e-5 * max(1, np.abs(right).max())
 
 
 @EACH_LAYOUT

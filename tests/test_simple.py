@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from mindspore import Tensor, ops
 from modes import MODES, run, run_gradient
-from oracles import report, round_to
-from simple_oracle import simple_gradients
+from oracles import report
+from simple_oracle import peaked_batch, simple_batch, simple_gradients
 
 from mindspore_rnnt import prune_ranges, rnnt_loss, rnnt_loss_simple, simple_posteriors
 from mindspore_rnnt.reference import rnnt_loss_simple_reference as reference
@@ -21,20 +21,6 @@ SCALES = (
     {"lm_only_scale": 0.6, "am_only_scale": 0.4},
     {"lm_only_scale": 0.25, "am_only_scale": 0.1},
 )
-
-
-def simple_batch(V=9, seed=0, extra=1, dtype="float32"):
-    """am, lm, targets, lengths; `extra` frames and steps of padding, which is NaN."""
-    rng = np.random.default_rng(seed)
-    T, U = np.array([7, 3, 5], np.int32), np.array([2, 4, 0], np.int32)
-    am = rng.normal(size=(3, 7 + extra, V)).astype(np.float32) * 2
-    lm = rng.normal(size=(3, 5 + extra, V)).astype(np.float32)
-    for b in range(3):
-        am[b, T[b] :], lm[b, U[b] + 1 :] = np.nan, np.nan
-    targets = np.resize(np.array((99999, -1, -100), np.int32), (3, 4 + extra))
-    for b in range(3):
-        targets[b, : U[b]] = rng.integers(0, V - 1, U[b])
-    return round_to(am, dtype), round_to(lm, dtype), targets, T, U
 
 
 def assert_gradients(batch, got, weights=WEIGHTS, limit=GRADIENT, **options):
@@ -84,15 +70,6 @@ def test_half_precision(dtype, limit):
     options = {"reduction": "none", **scales}
     got = run_gradient(rnnt_loss_simple, (*half, *batch[2:]), (0, 1), weights=WEIGHTS, **options)
     assert_gradients(batch, got, limit=limit, **scales)
-
-
-def peaked_batch():
-    """am and lm peak at different classes, in all cells, in some, and in none."""
-    am, lm, targets, T, U = simple_batch(extra=0)
-    am[0] = lm[0] = 0
-    am[0, :, 3], lm[0, :, 5] = 100, 100
-    am[1, 1, 2], lm[1, 1:3, 4] = 90, 80
-    return am, lm, targets, T, U
 
 
 @pytest.mark.parametrize("mode", ["pynative", "graph_dynamic"])

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entries of the operators on stats beside the lattice of the loss.
+// Entries of the family of losses: operators on stats beside the lattice of the loss, and phases 1
+// and 3 of other heads and joiners.
 #include "../../ascendc_op/op_kernel/rnnt_params.h"
 #include "entry.h"
 
@@ -15,6 +16,25 @@ rnnt::DurationRows DurationsOf(const Tensor& logits, const Tensor& labels) {
   rows.labels = labels.MustHaveShape(logits.Leading()).As<int32_t>();
   rows.count = labels.size();
   return rows;
+}
+
+// Tensors 0 to 3, `stats` and `params` of an operator on the simple joiner.
+rnnt::SimpleJoiner SimpleJoinerOf(const rnnt::Tensors& tensors, const Tensor& stats,
+                                  const Tensor& params) {
+  const Tensor am = tensors.At(0, "am").MustHaveShape({-1, -1, -1});
+  const int64_t B = am.shape[0], T = am.shape[1], V = am.shape[2];
+  const Tensor lm = tensors.At(1, "lm").MustHaveShape({B, -1, V});
+  const int64_t U1 = lm.shape[1];
+  return {B,
+          T,
+          U1,
+          V,
+          am.As<float>(),
+          lm.As<float>(),
+          tensors.At(2, "am_labels").MustHaveShape({B, T}).As<int32_t>(),
+          tensors.At(3, "lm_labels").MustHaveShape({B, U1}).As<int32_t>(),
+          rnnt::OptionsOf(params, V).blank,
+          {stats.MustHaveShape({B, T, U1, rnnt::kStatsFloats}).As<float>(), rnnt::kStatsFloats}};
 }
 
 }  // namespace
@@ -55,6 +75,25 @@ RNNT_ENTRY(RnntDurationGrad, 6, 1, 5) {
   rows.clamp = rnnt::OptionsOf(tensors.At(5, "params"), 0).clamp;
   rows.grad = rnnt::Like(logits, tensors.At(6, "dlogits"));
   rnnt::DurationGrad(rows, logits.row_dtype());
+}
+
+RNNT_ENTRY(RnntSimpleStats, 5, 1, 4) {
+  rnnt::SimpleStats(SimpleJoinerOf(tensors, tensors.At(5, "stats"), tensors.At(4, "params")));
+}
+
+RNNT_ENTRY(RnntSimpleGrad, 8, 2, 7) {
+  const Tensor stats = tensors.At(4, "stats");
+  const rnnt::SimpleJoiner joiner = SimpleJoinerOf(tensors, stats, tensors.At(7, "params"));
+  const auto gradient = [&](int i, const char* name, int64_t rows) {
+    return tensors.At(i, name).MustHaveShape({joiner.B, rows, joiner.V}).As<float>();
+  };
+  const rnnt::SimpleGradients gradients = {
+      {rnnt::PerRow(stats, tensors.At(5, "coefficients"), rnnt::kCoefficientsFloats),
+       rnnt::kCoefficientsFloats},
+      tensors.At(6, "dloss").MustHaveShape({joiner.B}).As<float>(),
+      gradient(8, "dam", joiner.max_t),
+      gradient(9, "dlm", joiner.max_u1)};
+  rnnt::SimpleGrad(joiner, gradients);
 }
 
 RNNT_ENTRY(RnntDistillation, 6, 2, 5) {

@@ -76,6 +76,8 @@ Shapes ArcPosteriorsShapes(const Inputs& in) {
 }
 Types ThreeFloats(const Types&) { return {kFloat32, kFloat32, kFloat32}; }
 
+Shapes SimpleGradShapes(const Inputs& in) { return {in[0], in[1]}; }
+
 // The shapes of frames, log_probs and path_log_prob.
 Shapes AlignShapes(const Inputs& in) { return {in[3], in[3], {in.Axis(1, 0)}}; }
 Types AlignTypes(const Types&) { return {kInt32, kFloat32, kFloat32}; }
@@ -90,6 +92,9 @@ Types RowLabelsTypes(const Types&) { return {kInt32, kInt32, kFloat32}; }
 Shape LikeFirst(const Inputs& in) { return in[0]; }
 TypeId TypeOfFirst(const Types& in) { return in[0]; }
 
+Shape SimpleStatsShape(const Inputs& in) {
+  return {in.Axis(0, 0), in.Axis(0, 1), in.Axis(1, 1), rnnt::kStatsFloats};
+}
 Shape StatsShape(const Inputs& in) { return in.WithLastAxis(0, rnnt::kStatsFloats); }
 TypeId Float(const Types&) { return kFloat32; }
 
@@ -123,6 +128,8 @@ RNNT_INFER_ONE(RnntRowGrad, LikeFirst, TypeOfFirst)
 RNNT_INFER_MANY(RnntTdtLattice, TdtShapes, ThreeFloats)
 RNNT_INFER_ONE(RnntDurationLogProbs, LikeFirst, Float)
 RNNT_INFER_ONE(RnntDurationGrad, LikeFirst, TypeOfFirst)
+RNNT_INFER_ONE(RnntSimpleStats, SimpleStatsShape, Float)
+RNNT_INFER_MANY(RnntSimpleGrad, SimpleGradShapes, TwoFloats)
 RNNT_INFER_MANY(RnntDistillation, DistillationShapes, TwoFloats)
 RNNT_INFER_MANY(RnntArcPosteriors, ArcPosteriorsShapes, ThreeFloats)
 RNNT_INFER_MANY(RnntAlign, AlignShapes, AlignTypes)

@@ -37,6 +37,20 @@ struct DivergenceRows {
   Records<Coefficients> coefficients;
 };
 
+// Rows of a matrix; beyond the last one that row again.
+struct FloatRows {
+  const float* data;
+  int64_t stride, count;
+
+  const float* Row(int64_t i) const { return data + (i < count ? i : count - 1) * stride; }
+};
+
+// w(i, j) of a matrix product.
+struct Weights {
+  const float* data;
+  int64_t row_stride, column_stride;
+};
+
 struct Level {
   const char* name;
 
@@ -65,6 +79,12 @@ struct Level {
   double (*tdt_beta)(const TdtLattice& lattice);
   void (*tdt_posteriors)(const TdtLattice& lattice, double log_prob, float label_weight,
                          int64_t begin, int64_t end, const TdtPosteriors& out);
+
+  // Matrix products of the simple joiner, over n classes: sums (x.count, stride) += x y^T in float32,
+  // each sum added in float64; y (rows, y_stride) += w x.
+  void (*add_dots)(const FloatRows& x, const FloatRows& y, int64_t n, double* sums, int64_t stride);
+  void (*add_combined)(const Weights& w, const FloatRows& x, int64_t n, float* y, int64_t y_stride,
+                       int64_t rows);
 
   // Of a teacher from a student.
   void (*divergence)(const DivergenceRows& rows);

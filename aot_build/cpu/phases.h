@@ -47,6 +47,22 @@ struct DistillationInput {
 void Distil(const DistillationInput& input, double temperature, float* loss,
             Records<Coefficients> coefficients);
 
+// Phases 1 and 3 of the joiner that only adds: of the rows am[t] + lm[u], which have the label of u.
+struct SimpleJoiner {
+  int64_t B, max_t, max_u1, V;
+  const float *am, *lm;                  // (B, max_t, V), (B, max_u1, V)
+  const int32_t *am_labels, *lm_labels;  // (B, max_t), (B, max_u1): kNoCell in padding
+  int32_t blank;
+  Records<Stats> stats;  // (B, max_t, max_u1), written by SimpleStats; row_sum may be below 1
+};
+struct SimpleGradients {
+  Records<Coefficients> coefficients;  // (B, max_t, max_u1)
+  const float* dloss;                  // (B,)
+  float *am, *lm;  // written: the gradients of rows, summed over steps and over frames
+};
+void SimpleStats(const SimpleJoiner& joiner);
+void SimpleGrad(const SimpleJoiner& joiner, const SimpleGradients& gradients);
+
 // The most probable path in place of phase 2. Outputs of shape (B, max_u) hold -1 and 0 behind a
 // sample's labels.
 struct Alignment {

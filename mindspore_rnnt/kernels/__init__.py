@@ -17,6 +17,7 @@ from ..ascend.package import expose
 from ..divergence import distillation
 from ..duration_head import duration_grad, duration_log_probs
 from ..row_labels import row_labels
+from ..simple_joiner import SimpleGrad, SimpleStats
 from . import gradients
 from .host import align_on_host
 from .signatures import SIGNATURES
@@ -49,6 +50,8 @@ class Ops:
     tdt_lattice: Primitive
     duration_log_probs: Callable
     duration_grad: Callable
+    simple_stats: Callable
+    simple_grad: Callable
     distillation: Callable
     arc_posteriors: Callable
     align: Callable
@@ -104,18 +107,26 @@ def _create_ops(device_target: str) -> Ops:
     scale_grad = create("RnntScaleGrad", gradients.scale_grad_bprop)
     backward = create("RnntBackward", gradients.backward_bprop)
     lattice = create("RnntLattice", gradients.lattice_bprop)
+    row_stats = create("RnntRowStats", gradients.row_stats_bprop)
+    row_grad = create("RnntRowGrad", gradients.row_grad_bprop)
     return Ops(
         fused=create("RnntFused", gradients.fused_bprop(scale_grad)),
         scale_grad=scale_grad,
         forward=create("RnntForward", gradients.forward_bprop(backward)),
         backward=backward,
         row_labels=create("RnntRowLabels", gradients.row_labels_bprop),
-        row_stats=create("RnntRowStats", gradients.row_stats_bprop),
+        row_stats=row_stats,
         lattice=lattice,
-        row_grad=create("RnntRowGrad", gradients.row_grad_bprop),
+        row_grad=row_grad,
         tdt_lattice=create("RnntTdtLattice", gradients.tdt_lattice_bprop),
         duration_log_probs=create("RnntDurationLogProbs", gradients.duration_log_probs_bprop),
         duration_grad=create("RnntDurationGrad", gradients.duration_grad_bprop),
+        simple_stats=create(
+            "RnntSimpleStats", gradients.simple_stats_bprop, SimpleStats(row_stats, row_grad)
+        ),
+        simple_grad=create(
+            "RnntSimpleGrad", gradients.simple_grad_bprop, SimpleGrad(row_stats, row_grad)
+        ),
         distillation=create("RnntDistillation", gradients.distillation_bprop),
         arc_posteriors=create(
             "RnntArcPosteriors", gradients.arc_posteriors_bprop, arc_posteriors_of(lattice)

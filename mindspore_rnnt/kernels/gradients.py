@@ -174,6 +174,33 @@ def duration_grad_bprop(
     refuse_gradient("RnntDurationGrad")
 
 
+def simple_stats_bprop(
+    am: Tensor,
+    lm: Tensor,
+    am_labels: Tensor,
+    lm_labels: Tensor,
+    params: Tensor,
+    out: Any,
+    dout: Any,
+) -> NoReturn:
+    refuse_gradient("RnntSimpleStats")
+
+
+def simple_grad_bprop(
+    am: Tensor,
+    lm: Tensor,
+    am_labels: Tensor,
+    lm_labels: Tensor,
+    stats: Tensor,
+    coefficients: Tensor,
+    dloss: Tensor,
+    params: Tensor,
+    out: Any,
+    dout: Any,
+) -> NoReturn:
+    refuse_gradient("RnntSimpleGrad")
+
+
 def distillation_bprop(
     stats: Tensor,
     teacher_stats: Tensor,

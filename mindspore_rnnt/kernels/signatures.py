@@ -44,7 +44,10 @@ ROW_DLOSS = Operand("row_dloss", FLOAT32)  # (..)
 DURATION_LOGITS = Operand("duration_logits", ROWS)  # (.., D)
 DURATION_LOG_PROBS = Operand("duration_log_probs", FLOAT32)  # (.., D), 0 without a cell
 DURATION_POSTERIORS = Operand("duration_posteriors", FLOAT32)  # (.., D)
+AM, LM = Operand("am", FLOAT32), Operand("lm", FLOAT32)  # (B, max_T, V), (B, max_U1, V)
 STATS_BATCH = (STATS, LOGIT_LENGTHS, TARGET_LENGTHS)
+# Labels (B, max_T) and (B, max_U1), -2 in padding: a cell has that of its step.
+SIMPLE = (AM, LM, Operand("am_labels", INT32), Operand("lm_labels", INT32))
 BATCH = (LOGITS, TARGETS, LOGIT_LENGTHS, TARGET_LENGTHS, PARAMS)
 
 _CPU = ("CPU",)  # elsewhere a composition of MindSpore operators, or the host, stands in its place
@@ -100,6 +103,15 @@ _ALL = (
             PARAMS,
         ),
         (LOSS, COEFFICIENTS, DURATION_POSTERIORS),
+    ),
+    # Row stats and gradients of the joiner that only adds: of the rows am[t] + lm[u], which are never
+    # formed. Of the params only the blank counts.
+    Signature("RnntSimpleStats", (*SIMPLE, PARAMS), (STATS,), devices=_CPU),  # row_sum may be below 1
+    Signature(
+        "RnntSimpleGrad",
+        (*SIMPLE, STATS, COEFFICIENTS, DLOSS, PARAMS),
+        (Operand("dam", FLOAT32), Operand("dlm", FLOAT32)),  # as am, as lm
+        devices=_CPU,
     ),
     # Of a teacher from a student, in place of the lattice.
     Signature(

@@ -79,9 +79,9 @@ def rnnt_loss_simple(
         >>> print(f"{float(loss):.4f}")
         6.2554
     """
-    inputs = (am, lm, targets, logit_lengths, target_lengths)
-    options = (blank, reduction, lm_only_scale, am_only_scale, zero_infinity, validate)
-    losses, _ = _simple("rnnt_loss_simple", inputs, options)
+    inputs, scales = (am, lm, targets, logit_lengths, target_lengths), (lm_only_scale, am_only_scale)
+    options = (blank, reduction, scales, zero_infinity, validate)
+    losses, _ = _simple("rnnt_loss_simple", inputs, *options)
     return reduce_losses(losses, reduction)
 
 
@@ -131,9 +131,9 @@ def simple_posteriors(
         >>> print(np.round(posteriors.label.asnumpy()[0, :, 0], 4))
         [0.3333 0.3333 0.3333]
     """
-    inputs = (am, lm, targets, logit_lengths, target_lengths)
-    options = (blank, reduction, lm_only_scale, am_only_scale, zero_infinity, validate)
-    losses, coefficients = _simple("simple_posteriors", inputs, options)
+    inputs, scales = (am, lm, targets, logit_lengths, target_lengths), (lm_only_scale, am_only_scale)
+    options = (blank, reduction, scales, zero_infinity, validate)
+    losses, coefficients = _simple("simple_posteriors", inputs, *options)
     loss, of_blank, of_label = _WITHOUT_GRADIENT(
         losses, coefficients[:, :, :, 1], coefficients[:, :, :, 2]
     )
@@ -141,31 +141,41 @@ def simple_posteriors(
     return result if is_compiled(ops.clamp) else RnntPosteriors(*result)
 
 
-def _simple(caller: str, inputs: tuple, options: tuple) -> tuple:
+def _simple(
+    caller: str,
+    inputs: tuple,
+    blank: int,
+    reduction: str,
+    scales: tuple[float, float],
+    zero_infinity: bool,
+    validate: bool,
+) -> tuple:
     """Losses (B,) and coefficients, which have no gradient."""
     compiled = is_compiled(ops.clamp)
     if not compiled:
         check_tensors(caller, SIMPLE_DIMS, inputs)
-    _check(caller, tuple([x.dtype for x in inputs]), tuple([x.shape for x in inputs]), options)
-    if options[-1] and not compiled:
+    dtypes, shapes = tuple([x.dtype for x in inputs]), tuple([x.shape for x in inputs])
+    _check(caller, dtypes, shapes, (blank, reduction, *scales, zero_infinity, validate))
+    if validate and not compiled:
         am, lm, *ints = inputs
         check_simple_values(caller, am.shape, lm.shape, *[x.asnumpy() for x in ints])
 
     # Within a function, because MindSpore's mixed precision copies the source of any other and
     # loses the names of this module.
     def launch() -> tuple:
-        return _checked_simple(caller, inputs, options)
+        return _checked_simple(caller, inputs, blank, scales, zero_infinity)
 
     return launch() if compiled else in_given_precision(launch)
 
 
-def _checked_simple(caller: str, inputs: tuple, options: tuple) -> tuple:
+def _checked_simple(
+    caller: str, inputs: tuple, blank: int, scales: tuple[float, float], zero_infinity: bool
+) -> tuple:
     am, lm, targets, logit_lengths, target_lengths = inputs
-    blank, _, lm_only_scale, am_only_scale, zero_infinity, _ = options
     target_lengths, V = as_int32(target_lengths), lm.shape[2]
     labels, fits = step_labels(as_int32(targets), target_lengths, V, lm.shape[1])
     kernel_options = (blank if blank >= 0 else blank + V, -1.0, True, 0.0, zero_infinity)
-    phases = simple_phases(caller, (lm_only_scale, am_only_scale), kernel_options)
+    phases = simple_phases(caller, scales, kernel_options)
     lengths = as_int32(logit_lengths), target_lengths
     losses, coefficients, _ = phases(*simple_inputs(am, lm, labels, *lengths), *lengths)
     losses = at_least_zero(losses, labels, kernel_options[0])

@@ -17,7 +17,7 @@ using Entry = int(int count, void** data, int* ranks, int64_t** shapes, const ch
                   void*);
 Entry RnntFused, RnntScaleGrad, RnntForward, RnntBackward, RnntRowStats, RnntLattice, RnntRowGrad,
     RnntArcPosteriors, RnntAlign, RnntTdtLattice, RnntRowLabels, RnntDistillation,
-    RnntDurationLogProbs, RnntDurationGrad;
+    RnntDurationLogProbs, RnntDurationGrad, RnntSimpleStats, RnntSimpleGrad;
 const char* MindsporeRnntCpuLevels();
 int MindsporeRnntSelectCpuLevel(const char* level);
 void MindsporeRnntSetThreads(int threads);

@@ -9,13 +9,14 @@
 #include "operators.h"
 
 namespace fuzz {
-namespace {
 
 void Near(double got, double expected, double limit, const char* what) {
   const bool near = std::abs(got - expected) <= limit || got == expected;
   Require(near, std::string(what) + ": " + std::to_string(got) + " instead of " +
                     std::to_string(expected));
 }
+
+namespace {
 
 bool SameBits(const Floats& a, const Floats& b) {
   return a.size() == b.size() && memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;

@@ -26,7 +26,7 @@ void RunOne(uint32_t seed, const std::vector<std::string>& levels,
   MindsporeRnntSetThreads(static_cast<int>(1 + random.Below(4)));
   const bool legal = random.Coin();
   const Problem p = legal ? LegalProblem(random) : IllegalProblem(random);
-  const int64_t kind = random.Below(6);
+  const int64_t kind = random.Below(7);
   if (!legal) {
     CheckIllegal(p, random);
   } else if (kind == 0) {
@@ -39,11 +39,14 @@ void RunOne(uint32_t seed, const std::vector<std::string>& levels,
     CheckRowLabels(p);
   } else if (kind == 4) {
     CheckDurationHead(random);
+  } else if (kind == 5) {
+    CheckSimpleJoiner(random);
   } else {
     CheckLoss(p);
   }
   static const char* const kKinds[] = {"alignments", "TDT lattices",   "wrong shapes",
-                                       "row labels", "duration heads", "losses"};
+                                       "row labels", "duration heads", "simple joiners",
+                                       "losses"};
   ++counts[level + ", " + (legal ? kKinds[kind] : "illegal values")];
 }
 

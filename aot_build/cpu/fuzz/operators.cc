@@ -123,4 +123,30 @@ Floats RunDurationGrad(const DurationHead& head) {
   return grad.FloatsOf(0);
 }
 
+namespace {
+
+Call& AddSimple(Call& call, const SimpleJoiner& j) {
+  return call.In(j.am, {j.B, j.T, j.V})
+      .In(j.lm, {j.B, j.U1, j.V})
+      .In(j.am_labels, {j.B, j.T})
+      .In(j.lm_labels, {j.B, j.U1});
+}
+
+}  // namespace
+
+Floats RunSimpleStats(const SimpleJoiner& j) {
+  Call stats("RnntSimpleStats", RnntSimpleStats, j.at_end);
+  AddSimple(stats, j).In(j.params, {8}).Out({j.B, j.T, j.U1, 4});
+  Require(stats.Run(), "RnntSimpleStats refuses its shapes");
+  return stats.FloatsOf(0);
+}
+
+SimpleGradients RunSimpleGrad(const SimpleJoiner& j, const Floats& stats) {
+  Call grad("RnntSimpleGrad", RnntSimpleGrad, j.at_end);
+  AddSimple(grad, j).In(stats, {j.B, j.T, j.U1, 4}).In(j.coefficients, {j.B, j.T, j.U1, 3});
+  grad.In(j.dloss, {j.B}).In(j.params, {8}).Out({j.B, j.T, j.V}).Out({j.B, j.U1, j.V});
+  Require(grad.Run(), "RnntSimpleGrad refuses its shapes");
+  return {grad.FloatsOf(0), grad.FloatsOf(1)};
+}
+
 }  // namespace fuzz

@@ -58,6 +58,20 @@ struct DurationHead {
 Floats RunDurationLogProbs(const DurationHead& head);
 Floats RunDurationGrad(const DurationHead& head);
 
+// RnntSimpleStats and RnntSimpleGrad, which need no batch.
+struct SimpleJoiner {
+  int64_t B, T, U1, V;
+  Floats am, lm, params;
+  Ints am_labels, lm_labels;
+  Floats coefficients, dloss;
+  bool at_end;
+};
+Floats RunSimpleStats(const SimpleJoiner& joiner);
+struct SimpleGradients {
+  Floats am, lm;
+};
+SimpleGradients RunSimpleGrad(const SimpleJoiner& joiner, const Floats& stats);
+
 }  // namespace fuzz
 
 #endif  // MINDSPORE_RNNT_CPU_FUZZ_OPERATORS_H_

@@ -6,6 +6,7 @@
 #include "divergence.h"
 #include "duration_head.h"
 #include "lattice.h"
+#include "products.h"
 #include "row_grad.h"
 #include "row_stats.h"
 #include "stream.h"
@@ -31,6 +32,8 @@ constexpr Level MakeLevel(const char* name) {
           TdtAlpha<Isa>,
           TdtBeta<Isa>,
           TdtPosteriorsOf<Isa>,
+          AddDots<Isa>,
+          AddCombined<Isa>,
           DivergenceOf<Isa>,
           Read<Isa>,
           Copy<Isa>};
