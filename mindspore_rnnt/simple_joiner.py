@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operators RnntSimpleStats and RnntSimpleGrad as compositions, for a device without them: stats
-and gradients of the rows am[t] + lm[u], without a tensor of cells times V.
+"""The operators RnntSimpleStats and RnntSimpleGrad as compositions, for a device without them:
+stats and gradients of the rows am[t] + lm[u], without a tensor of cells times V.
 
     row_sum = exp(am - max am) @ exp(lm - max lm)^T,   row_max = max am + max lm
 
-Where am and lm peak at different classes, terms of the product fall below the least float32 and are
-lost. Cells in which that could be seen are summed term by term, _CHUNK cells at a time. Their number
-is known only when they are found, so this is a loop, which ends at once if there is none.
+Where am and lm peak at different classes, terms of the product fall below the least float32 and
+are lost. Cells in which that could be seen are summed term by term, _CHUNK cells at a time. Their
+number is known only when they are found, so this is a loop, which ends at once if there is none.
 
 MindSpore's exp and log on CPU are off by 5e-6 and 2e-6. Exponentials of rows come from row_grad, as
 softmax times row_sum, which are exact to the last bits; logarithms are taken in float64 there.
@@ -40,6 +40,8 @@ class _Product(nn.Cell):
         self.total = ops.ReduceSum()
         self.total_of = ops.ReduceSum(keep_dims=True)
         self.range = ops.Range()
+        self.both, self.either = ops.LogicalAnd(), ops.LogicalOr()
+        self.negate = ops.LogicalNot()
         self.stack = ops.Stack(-1)
         self.one_hot = ops.OneHot()
         self.product = ops.BatchMatMul()
@@ -51,7 +53,7 @@ class _Product(nn.Cell):
     ) -> Tensor:
         """softmax(x) times a factor for each row (..)."""
         coefficients = self.stack((factor, 0.0 * factor, 0.0 * factor))
-        return self.grad(x, labels, stats, coefficients, ops.ones_like(factor), params)
+        return self.grad(x, labels, stats, coefficients, ops.ones(labels.shape, ms.float32), params)
 
     def exp(self, x: Tensor, labels: Tensor, stats: Tensor, params: Tensor) -> Tensor:
         """exp(x - row_max), 0 in padding."""
@@ -62,7 +64,7 @@ class _Product(nn.Cell):
 
     def padding(self, am_labels: Tensor, lm_labels: Tensor) -> Tensor:
         frames, steps = am_labels == NO_CELL, lm_labels == NO_CELL
-        return ops.logical_or(ops.expand_dims(frames, 2), ops.expand_dims(steps, 1))
+        return self.either(ops.expand_dims(frames, 2), ops.expand_dims(steps, 1))
 
     def found(self, is_lossy: Tensor) -> tuple:
         """How many of the cells up to each are lossy, and how many there are at all."""
@@ -107,7 +109,7 @@ class SimpleStats(_Product):
         P = self.product_nt(am_exp, self.exp(lm, lm_labels, lm_stats, params))
         padding = self.padding(am_labels, lm_labels)
         is_lossy = (am.shape[-1] + 10) * ms.Tensor(_LEAST / _PRECISION, ms.float32) > P
-        is_lossy = ops.logical_and(is_lossy, ops.logical_not(padding))
+        is_lossy = self.both(is_lossy, self.negate(padding))
         found, total = self.found(is_lossy)
         flat, start = self.with_extra(0.0 * P), ms.Tensor(0, ms.int32)
         while start < total:
@@ -148,7 +150,7 @@ class SimpleGrad(_Product):
     ) -> tuple[Tensor, Tensor]:
         dloss = dloss.reshape((-1, 1, 1, 1))
         # 0 stays 0, also under an upstream gradient that is not finite; one of 0 drops a sample.
-        none = ops.logical_or(coefficients == 0, dloss == 0)
+        none = self.either(coefficients == 0, dloss == 0)
         of_cells = ops.masked_fill(coefficients * dloss, none, 0.0)
         dam, dlm = self.of_softmax(
             am, lm, am_labels, lm_labels, stats, of_cells[:, :, :, 0], params
@@ -157,7 +159,7 @@ class SimpleGrad(_Product):
         V, of_blank, of_label = am.shape[-1], of_cells[:, :, :, 1], of_cells[:, :, :, 2]
         one, zero = ms.Tensor(1, ms.float32), ms.Tensor(0, ms.float32)
         blank = params[Param.BLANK].astype(ms.int32)
-        blank = 0 * lm_labels[:, 0:1] + ops.where(blank < 0, blank + V, blank)
+        blank = 0 * lm_labels[:, 0:1] + blank + V * (blank < 0).astype(ms.int32)
         entries = self.one_hot(ops.cat((lm_labels, blank), 1), V, one, zero)
         dam = dam - self.product(ops.cat((of_label, self.total_of(of_blank, 2)), 2), entries)
         blanks, labels = self.total(of_blank, 1), self.total(of_label, 1)
@@ -182,8 +184,8 @@ class SimpleGrad(_Product):
         lm_exp = self.exp(lm, lm_labels, lm_stats, params)
         padding = self.padding(am_labels, lm_labels)
         is_lossy = stats[:, :, :, 0] < self.row_max(am_stats, lm_stats)
-        is_lossy = ops.logical_and(is_lossy, ops.logical_not(padding))
-        without = ops.logical_or(is_lossy, padding)
+        is_lossy = self.both(is_lossy, self.negate(padding))
+        without = self.either(is_lossy, padding)
         share = ops.masked_fill(dz / stats[:, :, :, 1], without, 0.0)
         dam = (am_exp * self.product(share, lm_exp)).reshape((-1, am.shape[-1]))
         dlm = (lm_exp * self.product_tn(share, am_exp)).reshape((-1, lm.shape[-1]))

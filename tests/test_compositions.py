@@ -78,9 +78,7 @@ def test_the_simple_joiner(mode, make):
     """Padding that is NaN; cells in which the product underflows."""
     batch, weights = make(), [1.0, -2.0, 0.5]
     options = {"lm_only_scale": 0.25, "blank": 2}
-    got = run_gradient(
-        rnnt_loss_simple, batch, (0, 1), mode, weights, reduction="none", **options
-    )
+    got = run_gradient(rnnt_loss_simple, batch, (0, 1), mode, weights, reduction="none", **options)
     losses, *gradients = simple_gradients(*batch, weights, **options)
     assert report("loss", got[0] / losses, np.ones(3)) <= 1e-6
     for gradient, right in zip(got[2:], gradients):

@@ -17,3 +17,13 @@ def test_peak(form, mode):
     peak = peak_bytes(problem, form, mode) - 32 * problem.rows
     print(f"{form} {mode}: {peak / problem.bytes:.3f} S")
     assert peak <= TOLERANCE["peak_memory"][form] * problem.bytes
+
+
+@pytest.mark.parametrize("mode", ["pynative", "jit"])
+def test_the_pruned_loss_takes_less_than_that_of_the_whole_joiner(mode):
+    problem = uniform(4, 200, 60, 2048)
+    pruned, whole = (
+        peak_bytes(problem, form, mode) for form in ("PrunedRNNTLoss", "JoinerRNNTLoss")
+    )
+    print(f"{mode}: {pruned / 1e6:.0f} and {whole / 1e6:.0f} MB")
+    assert pruned < whole

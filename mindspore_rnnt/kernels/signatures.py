@@ -104,9 +104,9 @@ _ALL = (
         ),
         (LOSS, COEFFICIENTS, DURATION_POSTERIORS),
     ),
-    # Row stats and gradients of the joiner that only adds: of the rows am[t] + lm[u], which are never
-    # formed. Of the params only the blank counts.
-    Signature("RnntSimpleStats", (*SIMPLE, PARAMS), (STATS,), devices=_CPU),  # row_sum may be below 1
+    # Of the joiner that only adds: of the rows am[t] + lm[u], which are never formed. A row_sum may
+    # be below 1. Of the params only the blank counts.
+    Signature("RnntSimpleStats", (*SIMPLE, PARAMS), (STATS,), devices=_CPU),
     Signature(
         "RnntSimpleGrad",
         (*SIMPLE, STATS, COEFFICIENTS, DLOSS, PARAMS),

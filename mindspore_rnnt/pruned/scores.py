@@ -33,6 +33,7 @@ class _Scores(InGivenPrecision):
         self.blank = blank
         self.options = (blank, -1.0, True, 0.0, False)
         self.stack = ops.Stack(-1)
+        self.either, self.zeros_like = ops.LogicalOr(), ops.ZerosLike()
         self.total = ops.ReduceSum()
         self.total_of = ops.ReduceSum(keep_dims=True)
         self.largest = ops.ReduceMax(keep_dims=True)
@@ -126,7 +127,7 @@ class ScoreGradients(_Scores):
             inputs = am, lm, am_labels, lm_labels, stats, self.combined * coefficients, dloss
             dam, dlm = get_ops().simple_grad(*inputs, self.params())
         else:
-            dam, dlm = ops.zeros_like(am), ops.zeros_like(lm)
+            dam, dlm = self.zeros_like(am), self.zeros_like(lm)
         of_blank = self.of_scores(coefficients[:, :, :, 1], dloss)
         of_label = self.of_scores(coefficients[:, :, :, 2], dloss)
         if self.lm_only > 0:
@@ -145,7 +146,7 @@ class ScoreGradients(_Scores):
         """0 stays 0, also under an upstream gradient that is not finite; one of 0 drops a sample,
         NaN or not."""
         dloss = dloss.reshape((-1, 1, 1))
-        none = ops.logical_or(posteriors == 0, dloss == 0)
+        none = self.either(posteriors == 0, dloss == 0)
         return ops.masked_fill(-posteriors * dloss, none, 0.0)
 
     def of_am_only(

@@ -79,7 +79,10 @@ def rnnt_loss_simple(
         >>> print(f"{float(loss):.4f}")
         6.2554
     """
-    inputs, scales = (am, lm, targets, logit_lengths, target_lengths), (lm_only_scale, am_only_scale)
+    inputs, scales = (
+        (am, lm, targets, logit_lengths, target_lengths),
+        (lm_only_scale, am_only_scale),
+    )
     options = (blank, reduction, scales, zero_infinity, validate)
     losses, _ = _simple("rnnt_loss_simple", inputs, *options)
     return reduce_losses(losses, reduction)
@@ -131,7 +134,10 @@ def simple_posteriors(
         >>> print(np.round(posteriors.label.asnumpy()[0, :, 0], 4))
         [0.3333 0.3333 0.3333]
     """
-    inputs, scales = (am, lm, targets, logit_lengths, target_lengths), (lm_only_scale, am_only_scale)
+    inputs, scales = (
+        (am, lm, targets, logit_lengths, target_lengths),
+        (lm_only_scale, am_only_scale),
+    )
     options = (blank, reduction, scales, zero_infinity, validate)
     losses, coefficients = _simple("simple_posteriors", inputs, *options)
     loss, of_blank, of_label = _WITHOUT_GRADIENT(

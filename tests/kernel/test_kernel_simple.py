@@ -166,5 +166,5 @@ def test_wrong_shapes(place):
     inputs[4] = stats_of(*inputs[:4])
     inputs[place] = np.concatenate([inputs[place], inputs[place][:1]])
     outputs = [poisoned((2, 11, 9)), poisoned((2, 5, 9))]
-    with pytest.raises(RuntimeError, match="For 'RnntSimpleGrad', the '.*' must be of shape"):
+    with pytest.raises(RuntimeError, match=r"For 'RnntSimpleGrad', the '.*' must be of shape"):
         run_op("RnntSimpleGrad", inputs, outputs)
