@@ -139,7 +139,8 @@ class ScoreGradients(_Scores):
             dropped = dloss.reshape((-1, 1, 1)) == 0
             of_am, of_lm = self.of_am_only(am, lm, am_labels, lm_labels, of_blank, of_label)
             dam = dam + ops.masked_fill(of_am, dropped, 0.0)
-            dlm = dlm + ops.masked_fill(of_lm, dropped, 0.0)
+            no_step = self.either(dropped, ops.expand_dims(lm_labels < -1, 2))
+            dlm = dlm + ops.masked_fill(of_lm, no_step, 0.0)  # NaN of am is not for padding
         return dam, dlm
 
     def of_scores(self, posteriors: Tensor, dloss: Tensor) -> Tensor:
