@@ -133,10 +133,23 @@ def check_dims(
             if size == 0 and axis != "max_U":
                 refuse(caller, ValueError, name, f"{expected} with {axis} >= 1", f"shape {shape}")
             if sizes.setdefault(axis, size) != size:
+                if axis == "max_U" and size == sizes[axis] + 1:
+                    _refuse_steps(caller, dims, size)
                 with_size = f"{expected} with {axis} = {sizes[axis]}"
                 refuse(caller, ValueError, name, with_size, f"shape {shape}")
             if axis == "max_U + 1":
                 sizes["max_U"] = size - 1
+
+
+def _refuse_steps(caller: str, dims: Mapping[str, Sequence[str]], max_u: int) -> None:
+    """As many predictor steps as labels: the step before the first label is missing."""
+    for name, axes in dims.items():
+        if "max_U + 1" in axes:
+            expected = (
+                f"of shape ({', '.join(axes)}) with max_U + 1 = {max_u + 1}, as 'targets' has "
+                f"max_U = {max_u} and one step comes before the first label"
+            )
+            refuse(caller, ValueError, name, expected, f"{max_u} steps")
 
 
 def check_blank(caller: str, blank: int, V: int | None, V_from: str) -> None:
@@ -168,7 +181,7 @@ def check_values(
     max_u, max_u_from = targets.shape[1], "targets"
     if padded and logits_shape[2] - 1 < max_u:
         max_u, max_u_from = logits_shape[2] - 1, "logits"
-        _check_steps(caller, logits_shape, targets.shape[1], target_lengths)
+        check_steps(caller, "logits", logits_shape, targets.shape[1], target_lengths)
     check_lengths(caller, "logit_lengths", logit_lengths, 1, max_t, "logits")
     check_lengths(caller, "target_lengths", target_lengths, 0, max_u, max_u_from)
     if not padded:
@@ -185,19 +198,19 @@ def check_values(
     check_labels(caller, targets, target_lengths, V, "'logits'")
 
 
-def _check_steps(
-    caller: str, logits_shape: Sequence[int], max_u: int, target_lengths: np.ndarray
+def check_steps(
+    caller: str, name: str, shape: Sequence[int], max_u: int, target_lengths: np.ndarray
 ) -> None:
     """U labels have U + 1 predictor steps: the first one comes before any label."""
     longest = int(target_lengths.max())
-    if logits_shape[2] <= longest <= max_u:
+    if shape[2] <= longest <= max_u:
         refuse(
             caller,
             ValueError,
-            "logits",
+            name,
             f"of shape (B, max_T, max_U + 1, V) with max_U + 1 >= {longest + 1}, as "
             f"'target_lengths' reach {longest}",
-            f"{logits_shape[2]} in shape {tuple(logits_shape)}",
+            f"{shape[2]} in shape {tuple(shape)}",
         )
 
 

@@ -39,23 +39,9 @@ def checked_batch(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The batch of the function `caller`, with int32 in place of int64; `options` are what
     `check_options` takes. Values are looked at only where they are known: not in a graph."""
-    if not compiled:
-        check_tensors(caller, BATCH, (logits, targets, logit_lengths, target_lengths))
-    else:  # a list in a graph has no dtype
-        are_tensors = (
-            isinstance(logits, Tensor),
-            isinstance(targets, Tensor),
-            isinstance(logit_lengths, Tensor),
-            isinstance(target_lengths, Tensor),
-        )
-        _check_are_tensors(caller, are_tensors)
-    _check_call(
-        caller,
-        (logits.dtype, targets.dtype, logit_lengths.dtype, target_lengths.dtype),
-        (logits.shape, targets.shape, logit_lengths.shape, target_lengths.shape),
-        options,
-        validate,
-    )
+    inputs = (logits, targets, logit_lengths, target_lengths)
+    dtypes, shapes = dtypes_and_shapes(caller, BATCH, inputs)
+    _check_call(caller, dtypes, shapes, options, validate)
     if validate and not compiled:
         check_values(
             caller,
@@ -79,6 +65,15 @@ def launch(function: Callable, *inputs: Any) -> Any:
         return function(*inputs)
 
     return in_graph() if is_compiled(ops.clamp) else in_given_precision(function, *inputs)
+
+
+def dtypes_and_shapes(caller: str, names: Sequence[str], inputs: tuple) -> tuple:
+    """Of Tensors. Others are refused by name, in a graph too, where a list has no dtype."""
+    if is_compiled(ops.clamp):
+        _check_are_tensors(caller, names, tuple([isinstance(x, Tensor) for x in inputs]))
+    else:
+        check_tensors(caller, names, inputs)
+    return tuple([x.dtype for x in inputs]), tuple([x.shape for x in inputs])
 
 
 def as_int32(x: Tensor) -> Tensor:
@@ -142,8 +137,7 @@ def _cached_params(*options: Any) -> Tensor:
 
 
 @ms.constexpr(check=False)
-def _check_are_tensors(caller: str, are_tensors: tuple[bool, ...]) -> None:
-    names = ("logits", "targets", "logit_lengths", "target_lengths")
+def _check_are_tensors(caller: str, names: Sequence[str], are_tensors: Sequence[bool]) -> None:
     for name, is_tensor in zip(names, are_tensors):
         if not is_tensor:
             refuse(caller, TypeError, name, "a Tensor", "none: convert it outside the graph")

@@ -11,7 +11,7 @@ import mindspore as ms
 import numpy as np
 from mindspore import Tensor, ops
 
-from .checks import check_lengths
+from .checks import check_lengths, check_steps
 from .kernels.recorder import forgetting_on_error
 from .rows import checked_lengths, padded_rows
 
@@ -56,6 +56,7 @@ def pack_logits(padded: Tensor, logit_lengths: Tensor, target_lengths: Tensor) -
                 f"'padded' holds, but got {len(T)} samples."
             )
         check_lengths("pack_logits", "logit_lengths", T, 1, max_t, "padded")
+        check_steps("pack_logits", "padded", padded.shape, max_u1, U)
         check_lengths("pack_logits", "target_lengths", U, 0, max_u1 - 1, "padded")
         rows = padded_rows("pack_logits", T, U, max_t, max_u1)
     source = _gatherable(padded.reshape((B * max_t * max_u1, V)))

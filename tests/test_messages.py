@@ -11,11 +11,16 @@ from mindspore import Tensor
 
 from mindspore_rnnt import (
     JoinerRNNTLoss,
+    JoinerTDTLoss,
     PackedJoiner,
+    PrunedRNNTLoss,
     RNNTLoss,
     native,
     nonfinite_samples,
+    pack_logits,
+    packed_indices,
     rnnt_loss,
+    rnnt_loss_simple,
 )
 from mindspore_rnnt.kernels import get_ops
 
@@ -35,6 +40,82 @@ def test_logits_with_as_many_steps_as_labels():
     )
     with pytest.raises(ValueError, match=message):
         rnnt_loss(logits, TARGETS, T, U)
+
+
+def test_packing_logits_with_as_many_steps_as_labels():
+    padded = Tensor(np.zeros((2, 3, 2, 5), np.float32))
+    with pytest.raises(ValueError, match=r"the 'padded' must be .* with max_U \+ 1 >= 3, as"):
+        pack_logits(padded, T, U)
+
+
+FRAMES = Tensor(np.zeros((2, 3, 6), np.float32))
+STEPS = Tensor(np.zeros((2, 3, 4), np.float32))
+ROWS = [Tensor(x) for x in packed_indices([3, 3], [2, 1])]
+
+
+def simple(steps, targets=TARGETS):
+    return rnnt_loss_simple(FRAMES[:, :, :4], steps, targets, T, U)
+
+
+def with_rows(cell, *, num_durations=0):
+    def call(steps, targets=TARGETS):
+        return loss_fn(FRAMES, steps, targets, T, U, *ROWS)
+
+    loss_fn = cell(PackedJoiner(6, 4, 8, 7, num_durations=num_durations))
+    return call
+
+
+def pruned(steps, targets=TARGETS):
+    return PRUNED(FRAMES, steps, targets, T, U)
+
+
+PRUNED = PrunedRNNTLoss(PackedJoiner(6, 4, 8, 7), 7)
+OF_TWO_INPUTS = {
+    "rnnt_loss_simple": (simple, "lm"),
+    "JoinerRNNTLoss": (with_rows(JoinerRNNTLoss), "predictor_out"),
+    "JoinerTDTLoss": (
+        with_rows(lambda joiner: JoinerTDTLoss(joiner, (0, 1)), num_durations=2),
+        "predictor_out",
+    ),
+    "PrunedRNNTLoss": (pruned, "predictor_out"),
+}
+
+
+@pytest.mark.parametrize("caller", OF_TWO_INPUTS)
+@pytest.mark.parametrize("compiled", [False, True])
+def test_as_many_predictor_steps_as_labels(caller, compiled):
+    call, name = OF_TWO_INPUTS[caller]
+    message = (
+        rf"For '{caller}', the '{name}' must be of shape \(B, max_U \+ 1, \w+\) with "
+        r"max_U \+ 1 = 3, as 'targets' has max_U = 2 and one step comes before the first label, "
+        r"but got 2 steps\."
+    )
+    with pytest.raises(ValueError, match=message):
+        (ms.jit(call) if compiled else call)(STEPS[:, :2])
+
+
+@pytest.mark.parametrize("caller", OF_TWO_INPUTS)
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_list_is_refused_by_its_name(caller, compiled):
+    call, _ = OF_TWO_INPUTS[caller]
+
+    def loss_of_a_list(steps):
+        return call(steps, [[1, 2], [3, 4]])
+
+    message = f"For '{caller}', the 'targets' must be a Tensor, but got "
+    with pytest.raises(TypeError, match=message + ("none" if compiled else "list")):
+        (ms.jit(loss_of_a_list) if compiled else loss_of_a_list)(STEPS)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_joiner_refuses_a_list_by_its_name(compiled):
+    joiner = PackedJoiner(6, 4, 8, 7)
+
+    def call(frames):
+        return joiner(frames, STEPS, [0, 1], ROWS[1])
+
+    with pytest.raises(TypeError, match="For 'PackedJoiner', the 'frame_rows' must be a Tensor"):
+        (ms.jit(call) if compiled else call)(FRAMES)
 
 
 @pytest.mark.parametrize("odd", [0, 1, 2, 3])
@@ -98,6 +179,9 @@ def test_cells_show_their_options():
     assert "encoder_dim=6, predictor_dim=4, joiner_dim=8, vocab_size=7" in repr(joiner)
     shown = repr(JoinerRNNTLoss(joiner, "1MB", fastemit_lambda=0.1))
     for part in ("memory_budget='1MB'", "fastemit_lambda=0.1", "reduction='mean'", "vocab_size=7"):
+        assert part in shown
+    shown = repr(PRUNED)
+    for part in ("prune_range=5", "lm_only_scale=0.25", "warmup_steps=2000", "clamp=-1.0"):
         assert part in shown
 
 

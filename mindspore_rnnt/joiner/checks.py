@@ -11,7 +11,7 @@ import numpy as np
 from ..checks import check_dims, check_labels, check_lengths, refuse
 from ..rows import packed_indices
 
-_DIMS = {
+DIMS = {
     "encoder_out": ("B", "max_T", "De"),
     "predictor_out": ("B", "max_U + 1", "Dp"),
     "targets": ("B", "max_U"),
@@ -20,6 +20,8 @@ _DIMS = {
     "frame_rows": ("N",),
     "step_rows": ("N",),
 }
+LOSS_INPUTS = tuple(DIMS)
+JOINER_INPUTS = ("encoder_out", "predictor_out", "frame_rows", "step_rows")
 _UNITS = {
     "kB": 10**3,
     "MB": 10**6,
@@ -37,16 +39,15 @@ def check_tensors(
     encoder_dim: int,
     predictor_dim: int,
 ) -> None:
-    """Dtypes and shapes of a loss on packed rows, in the order of `_DIMS`; see `check_dims`."""
-    check_dims(caller, _DIMS, dtypes, shapes, De=encoder_dim, Dp=predictor_dim)
+    """Dtypes and shapes of a loss on packed rows, in the order of `DIMS`; see `check_dims`."""
+    check_dims(caller, DIMS, dtypes, shapes, De=encoder_dim, Dp=predictor_dim)
 
 
 def check_joiner_inputs(
     dtypes: Sequence[Any], shapes: Sequence[Any], encoder_dim: int, predictor_dim: int
 ) -> None:
     """The same for PackedJoiner, which takes four of them."""
-    names = "encoder_out", "predictor_out", "frame_rows", "step_rows"
-    dims = {name: _DIMS[name] for name in names}
+    dims = {name: DIMS[name] for name in JOINER_INPUTS}
     check_dims("PackedJoiner", dims, dtypes, shapes, De=encoder_dim, Dp=predictor_dim)
 
 

@@ -9,9 +9,9 @@ import mindspore as ms
 from mindspore import Tensor, ops
 
 from ..kernels.recorder import in_given_precision
-from ..launch import as_int32, is_compiled, reduce_losses
+from ..launch import as_int32, dtypes_and_shapes, is_compiled, reduce_losses
 from ..row_labels import step_labels
-from .checks import check_batch, check_tensors
+from .checks import LOSS_INPUTS, check_batch, check_tensors
 from .protocol import OwnsJoiner
 from .rows import rows_belong
 
@@ -32,7 +32,7 @@ class ChunkedLoss(OwnsJoiner):
     ) -> Tensor:
         batch = (targets, logit_lengths, target_lengths, frame_rows, step_rows)
         inputs = (encoder_out, predictor_out, *batch)
-        dtypes, shapes = tuple([x.dtype for x in inputs]), tuple([x.shape for x in inputs])
+        dtypes, shapes = dtypes_and_shapes(self.caller, LOSS_INPUTS, inputs)
         _check_tensors(self.caller, dtypes, shapes, self.widths)
         if is_compiled(ops.clamp):
             return self.loss(*inputs)

@@ -6,8 +6,8 @@ import math
 import mindspore as ms
 from mindspore import Tensor, nn, ops
 
-from ..launch import as_int32, is_compiled
-from .checks import check_joiner_inputs, check_num_durations
+from ..launch import as_int32, dtypes_and_shapes, is_compiled
+from .checks import JOINER_INPUTS, check_joiner_inputs, check_num_durations
 from .earlier_name import TakesLabelRows
 from .rows import check_rows, rows_belong
 
@@ -110,7 +110,7 @@ class PackedJoiner(TakesLabelRows):
         step_rows: Tensor,
     ) -> Tensor | tuple[Tensor, Tensor]:
         inputs = (encoder_out, predictor_out, frame_rows, step_rows)
-        dtypes, shapes = tuple([x.dtype for x in inputs]), tuple([x.shape for x in inputs])
+        dtypes, shapes = dtypes_and_shapes("PackedJoiner", JOINER_INPUTS, inputs)
         _check_inputs(dtypes, shapes, self.widths)
         frames, steps = self.project(encoder_out, predictor_out)
         if is_compiled(ops.gather):

@@ -8,10 +8,17 @@ from typing import Any
 import mindspore as ms
 from mindspore import Parameter, Tensor, nn, ops
 
-from ..checks import check_dims, check_labels, check_lengths
+from ..checks import check_dims, check_labels, check_lengths, describe_options
 from ..joiner.protocol import OwnsJoiner
 from ..kernels.recorder import in_given_precision
-from ..launch import InGivenPrecision, as_int32, at_least_zero, is_compiled, reduce_losses
+from ..launch import (
+    InGivenPrecision,
+    as_int32,
+    at_least_zero,
+    dtypes_and_shapes,
+    is_compiled,
+    reduce_losses,
+)
 from ..row_labels import step_labels
 from .checks import check_prune_range, check_scales, check_schedule, check_vocab_size
 from .ranges import window_starts
@@ -27,6 +34,7 @@ _DIMS = {
     "logit_lengths": ("B",),
     "target_lengths": ("B",),
 }
+_INPUTS = tuple(_DIMS)
 
 
 class PrunedRNNTLoss(OwnsJoiner):
@@ -129,6 +137,12 @@ class PrunedRNNTLoss(OwnsJoiner):
         # The other half is for the simple joiner, which holds several tensors of (B, max_T, V).
         self.chunk_rows = max(1, self.chunk_rows // 2)
         self.pruned_phases = self.phases_of(WindowPhases)
+        self.described = (
+            f"prune_range={prune_range}, lm_only_scale={lm_only_scale}, "
+            f"am_only_scale={am_only_scale}, simple_scale={simple_scale}, "
+            f"warmup_steps={warmup_steps}, memory_budget={memory_budget!r}, "
+            f"{describe_options(*options)}, reduction={reduction!r}, validate={validate}"
+        )
 
     def construct(
         self,
@@ -139,7 +153,7 @@ class PrunedRNNTLoss(OwnsJoiner):
         target_lengths: Tensor,
     ) -> Tensor:
         inputs = (encoder_out, predictor_out, targets, logit_lengths, target_lengths)
-        dtypes, shapes = tuple([x.dtype for x in inputs]), tuple([x.shape for x in inputs])
+        dtypes, shapes = dtypes_and_shapes(_CALLER, _INPUTS, inputs)
         _check_tensors(dtypes, shapes, self.widths)
         if is_compiled(ops.clamp):
             return self.loss(*inputs)
@@ -149,6 +163,9 @@ class PrunedRNNTLoss(OwnsJoiner):
             check_lengths(_CALLER, "target_lengths", U, 0, predictor_out.shape[1] - 1, "targets")
             check_labels(_CALLER, labels, U, self.classes, "the joiner")
         return in_given_precision(self.loss, *inputs)
+
+    def extend_repr(self) -> str:
+        return self.described
 
     def loss(
         self,
