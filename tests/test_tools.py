@@ -13,6 +13,7 @@ import pytest
 from mindspore_rnnt.__main__ import COMMANDS, main
 from mindspore_rnnt.bench import contenders, timing
 from mindspore_rnnt.bench import run as bench_run
+from mindspore_rnnt.bench.config import BenchConfig
 from mindspore_rnnt.bench.contenders import memory_bytes
 from mindspore_rnnt.bench.problems import librispeech, uniform
 from mindspore_rnnt.bench.profile import KERNELS
@@ -104,6 +105,26 @@ def test_bench_writes_table_csv_and_plot(tmp_path):
     assert all(float(row["low"]) <= float(row["ms"]) <= float(row["high"]) for row in rows)
     assert "torchaudio takes" in (output / "results.md").read_text()
     assert (output / "scaling.png").stat().st_size > 1000
+
+
+@pytest.mark.parametrize(
+    "content, fault",
+    [
+        (b"frames,labels\n4,2\n3\n", "row 2 must have .* but has '3' and None"),
+        (b"frames,labels\n0,2\n", "row 1 must have at least 1 frame"),
+        (b"frames,labels\n4,two\n", "but has '4' and 'two'"),
+        (b"T,U\n4,2\n", "must have columns 'frames' and 'labels', but has"),
+        (b"", "must have columns"),
+        (b"# source\nframes,labels\n", "has no utterance"),
+        (b"\xff\xfe", "is not UTF-8 text"),
+    ],
+)
+def test_a_bad_table_of_lengths_is_refused_before_anything_runs(tmp_path, content, fault):
+    (tmp_path / "lengths.csv").write_bytes(content)
+    file = tmp_path / "bench.yaml"
+    file.write_text("lengths: lengths.csv\nutterances: [1]\nvocabularies: [5]\n")
+    with pytest.raises(ValueError, match=f"lengths.csv.* {fault}"):
+        BenchConfig.load(file)
 
 
 def test_problems_keep_pairs_together_and_lay_out_the_same_logits(tmp_path):

@@ -11,6 +11,7 @@ from ..tools.command import require_extra
 from ..tools.configs import config_path
 from ..tools.text_files import read_yaml
 from .contenders import DTYPES, FORMS, MODES, PEERS
+from .problems import read_lengths
 
 _CHOICES = {"dtypes": DTYPES, "forms": FORMS, "modes": MODES, "peers": (*PEERS, "stream")}
 _AXES = "threads", "B", "T", "U", "V"
@@ -88,6 +89,7 @@ class BenchConfig:
         if self.utterances:
             found = bool(self.lengths) and Path(self.lengths).is_file()
             _expect(found, "lengths", "a file, as utterances are asked for", self.lengths)
+            read_lengths(Path(self.lengths))
 
 
 def _expect(good, key, expected, value):

@@ -70,10 +70,29 @@ def uniform(B: int, T: int, U: int, V: int, dtype: str = "float32") -> Problem:
 
 def librispeech(path: Path, B: int, V: int, dtype: str = "float32") -> Problem:
     """The first B utterances of the file; a pair of lengths stays together."""
+    lengths = tuple(read_lengths(path)[:B])
+    return Problem(f"LibriSpeech {B} utterances, V = {V}", lengths, V, dtype)
+
+
+def read_lengths(path: Path) -> list[tuple[int, int]]:
+    """(T, U) of each utterance; ValueError that names the file, and the row."""
     lines = read_text(path).splitlines()
     rows = csv.DictReader(line for line in lines if not line.startswith("#"))
-    try:
-        lengths = [(int(row["frames"]), int(row["labels"])) for row in rows]
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path} must have whole numbers 'frames' and 'labels': {error}") from None
-    return Problem(f"LibriSpeech {B} utterances, V = {V}", tuple(lengths[:B]), V, dtype)
+    if not {"frames", "labels"} <= set(rows.fieldnames or ()):
+        found = f"but has {rows.fieldnames}"
+        raise ValueError(f"{path} must have columns 'frames' and 'labels', {found}")
+    lengths = []
+    for number, row in enumerate(rows, 1):
+        try:
+            T, U = int(row["frames"]), int(row["labels"])
+        except (TypeError, ValueError):
+            T, U = 0, 0
+        if T < 1 or U < 0:
+            got = f"{row['frames']!r} and {row['labels']!r}"
+            raise ValueError(
+                f"{path}: row {number} must have at least 1 frame and 0 labels, but has {got}"
+            )
+        lengths.append((T, U))
+    if not lengths:
+        raise ValueError(f"{path} has no utterance")
+    return lengths
