@@ -93,7 +93,7 @@ BROKEN = {
         ('{"label": {"slop": 1}}', "is no calibration: .*'slop'"),
     ],
     "bench configuration": [("a: [", "is no YAML: while parsing")],
-    "bench lengths": [("frames\n1\n", "must have whole numbers 'frames' and 'labels': 'labels'")],
+    "bench lengths": [("frames\n1\n", "must have columns 'frames' and 'labels', but has")],
 }
 
 

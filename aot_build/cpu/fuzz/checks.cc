@@ -16,15 +16,11 @@ void Near(double got, double expected, double limit, const char* what) {
                     std::to_string(expected));
 }
 
-namespace {
-
-bool SameBits(const Floats& a, const Floats& b) {
-  return a.size() == b.size() && memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
-}
-
 double LimitOf(const std::string& dtype) {
   return dtype == "float32" ? 3e-6 : dtype == "float16" ? 1e-3 : 8e-3;
 }
+
+namespace {
 
 Ints RandomDurations(Random& random, bool legal) {
   Ints durations = random.Of<Ints>({{0, 1, 2, 3, 4}, {1}, {2, 0}, {0, 1}, {3, 5, 0}, {}});
@@ -33,37 +29,6 @@ Ints RandomDurations(Random& random, bool legal) {
 }
 
 }  // namespace
-
-void CheckLoss(const Problem& p) {
-  const Floats ones(p.B, 1.0f);
-  const Result fused = RunFused(p, ones), two_op = RunTwoOp(p, ones);
-  const Ints labels = p.RowLabels();
-  const Result phases = RunPhases(p, labels, RunRowStats(p, labels));
-  Require(SameBits(fused.loss, two_op.loss), "loss of RnntForward");
-  Require(SameBits(fused.grad, two_op.grad), "gradient of RnntBackward");
-  Require(SameBits(fused.grad, phases.grad), "gradient of the phases");
-  for (int64_t b = 0; b < p.B; ++b) {
-    const Posteriors post = PlainPosteriors(p.LatticeOf(b));
-    Near(fused.loss[b], post.loss, 3e-7 * std::max(1.0, std::abs(post.loss)), "loss");
-    for (int64_t t = 0, cell = 0; t < p.logit_lengths[b]; ++t) {
-      for (int64_t u = 0; u <= p.target_lengths[b]; ++u, ++cell) {
-        const int64_t row = p.Row(b, t, u);
-        const Doubles log_probs = PlainLogSoftmax(p.LogitsOf(row), p.V);
-        for (int64_t k = 0; k < p.V; ++k) {
-          double g = std::exp(log_probs[k]) * (post.blank[cell] + post.label[cell]);
-          if (k == p.blank) g -= post.blank[cell];
-          if (k == labels[row]) g -= post.label[cell];
-          Near(fused.grad[row * p.V + k], g, LimitOf(p.dtype), "gradient");
-        }
-      }
-    }
-  }
-  for (int64_t row = 0; row < p.rows(); ++row) {
-    const auto begin = fused.grad.begin() + row * p.V;
-    const bool zero = std::all_of(begin, begin + p.V, [](float g) { return g == 0.0f; });
-    Require(labels[row] != -2 || zero, "a gradient in padding");
-  }
-}
 
 void CheckRowLabels(const Problem& p) {
   const RowLabels got = RunRowLabels(p);
@@ -100,6 +65,21 @@ void CheckAlign(const Problem& p) {
       along += lattice.blank[t * (lattice.U + 1) + u];
     }
     Near(along, best, 1e-5, "path of the frames");
+  }
+}
+
+void CheckArcPosteriors(const Problem& p) {
+  const RowLabels rows = RunRowLabels(p);
+  const ArcPosteriors got = RunArcPosteriors(p, RunRowStats(p, rows.labels), rows.least_loss);
+  for (int64_t b = 0; b < p.B; ++b) {
+    const Posteriors post = PlainPosteriors(p.LatticeOf(b));
+    Near(got.loss[b], post.loss, 3e-7 * std::max(1.0, std::abs(post.loss)), "loss of posteriors");
+    for (int64_t t = 0, cell = 0; t < p.logit_lengths[b]; ++t) {
+      for (int64_t u = 0; u <= p.target_lengths[b]; ++u, ++cell) {
+        Near(got.blank[p.Row(b, t, u)], post.blank[cell], 3e-6, "posterior of a blank");
+        Near(got.label[p.Row(b, t, u)], post.label[cell], 3e-6, "posterior of a label");
+      }
+    }
   }
 }
 
@@ -195,7 +175,7 @@ void CheckIllegal(const Problem& p, Random& random) {
   for (float& x : stats) {
     if (random.Below(10) == 0) x = random.Of<float>({NAN, INFINITY, -INFINITY, 0.0f, -1.0f, 1e30f});
   }
-  RunPhases(p, labels, stats);
+  RunPhases(p, labels, stats, Floats(p.rows(), 1.0f));
   Ints samples(p.rows());
   for (int32_t& sample : samples) sample = random.Odd();
   RunDistillation(p, stats, RunRowStats(p, labels), {labels, samples, rows.least_loss});

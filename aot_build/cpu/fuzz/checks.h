@@ -8,11 +8,15 @@
 namespace fuzz {
 
 void Near(double got, double expected, double limit, const char* what);
+// What rounding to a dtype may do to a gradient.
+double LimitOf(const std::string& dtype);
 
-// Of legal problems. All forms of the loss against the oracle, and bit for bit against each other.
-void CheckLoss(const Problem& p);
+// Of legal problems. All forms of the loss against the oracle, and value for value against each
+// other, with random options and with logits that are not finite.
+void CheckLoss(Problem p, Random& random);
 void CheckRowLabels(const Problem& p);
 void CheckAlign(const Problem& p);
+void CheckArcPosteriors(const Problem& p);
 void CheckTdt(const Problem& p, Random& random);
 // Of legal values and of any, on up to 5000 rows: the kernel divides them among threads.
 void CheckDurationHead(Random& random);

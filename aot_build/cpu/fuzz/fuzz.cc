@@ -31,6 +31,7 @@ void RunOne(uint32_t seed, const std::vector<std::string>& levels,
     CheckIllegal(p, random);
   } else if (kind == 0) {
     CheckAlign(p);
+    CheckArcPosteriors(p);
   } else if (kind == 1) {
     CheckTdt(p, random);
   } else if (kind == 2) {
@@ -42,7 +43,7 @@ void RunOne(uint32_t seed, const std::vector<std::string>& levels,
   } else if (kind == 5) {
     CheckSimpleJoiner(random);
   } else {
-    CheckLoss(p);
+    CheckLoss(p, random);
   }
   static const char* const kKinds[] = {"alignments", "TDT lattices",   "wrong shapes",
                                        "row labels", "duration heads", "simple joiners",

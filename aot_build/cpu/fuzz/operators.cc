@@ -45,14 +45,15 @@ Floats RunRowStats(const Problem& p, const Ints& row_labels) {
   return stats.FloatsOf(0);
 }
 
-Result RunPhases(const Problem& p, const Ints& row_labels, const Floats& stats) {
+Result RunPhases(const Problem& p, const Ints& row_labels, const Floats& stats,
+                 const Floats& row_dloss) {
   Call lattice("RnntLattice", RnntLattice, p.at_end);
   lattice.In(stats, p.Of(4)).In(p.logit_lengths, {p.B}).In(p.target_lengths, {p.B});
   lattice.In(p.params, {8}).Out({p.B}).Out(p.Of(3));
   Require(lattice.Run(), "RnntLattice refuses its shapes");
   Call grad("RnntRowGrad", RnntRowGrad, p.at_end);
   grad.Rows(p.logits, p.Of(p.V), p.dtype).In(row_labels, p.cells).In(stats, p.Of(4));
-  grad.In(lattice.FloatsOf(1), p.Of(3)).In(Floats(p.rows(), 1.0f), p.cells).In(p.params, {8});
+  grad.In(lattice.FloatsOf(1), p.Of(3)).In(row_dloss, p.cells).In(p.params, {8});
   grad.Out(p.Of(p.V), p.dtype);
   Require(grad.Run(), "RnntRowGrad refuses its shapes");
   return {lattice.FloatsOf(0), grad.FloatsOf(0)};

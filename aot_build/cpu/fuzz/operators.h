@@ -21,8 +21,9 @@ struct RowLabels {
 };
 RowLabels RunRowLabels(const Problem& p);
 Floats RunRowStats(const Problem& p, const Ints& row_labels);
-// RnntLattice, and RnntRowGrad with an upstream gradient of 1.
-Result RunPhases(const Problem& p, const Ints& row_labels, const Floats& stats);
+// RnntLattice and RnntRowGrad, with an upstream gradient for each row.
+Result RunPhases(const Problem& p, const Ints& row_labels, const Floats& stats,
+                 const Floats& row_dloss);
 
 // RnntDistillation; labels and samples of rows may be of any value.
 Result RunDistillation(const Problem& p, const Floats& stats, const Floats& teacher_stats,
