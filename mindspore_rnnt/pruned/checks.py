@@ -34,6 +34,7 @@ PRUNED_DIMS = {
     "logit_lengths": ("B",),
     "target_lengths": ("B",),
 }
+SIMPLE_INPUTS, PRUNED_INPUTS = tuple(SIMPLE_DIMS), tuple(PRUNED_DIMS)
 
 
 def check_pruned(

@@ -9,13 +9,20 @@ from typing import Any, NoReturn
 import mindspore as ms
 from mindspore import Tensor, nn, ops
 
-from ..checks import check_tensors
 from ..kernels import get_ops
 from ..kernels.gradients import refuse_double_backward
 from ..kernels.recorder import refuse_recorded_bprop
-from ..launch import as_int32, at_least_zero, is_compiled, launch, params_tensor, reduce_losses
+from ..launch import (
+    as_int32,
+    at_least_zero,
+    dtypes_and_shapes,
+    is_compiled,
+    launch,
+    params_tensor,
+    reduce_losses,
+)
 from ..row_labels import step_labels
-from .checks import PRUNED_DIMS, check_pruned, check_pruned_values
+from .checks import PRUNED_INPUTS, check_pruned, check_pruned_values
 from .windows import from_lattice, to_lattice, window_steps, with_no_cell
 
 _CALLER = "rnnt_loss_pruned"
@@ -77,9 +84,7 @@ def rnnt_loss_pruned(
     inputs = (logits, starts, targets, logit_lengths, target_lengths)
     options = (blank, clamp, True, fastemit_lambda, zero_infinity)
     compiled = is_compiled(ops.clamp)
-    if not compiled:
-        check_tensors(_CALLER, PRUNED_DIMS, inputs)
-    dtypes, shapes = tuple([x.dtype for x in inputs]), tuple([x.shape for x in inputs])
+    dtypes, shapes = dtypes_and_shapes(_CALLER, PRUNED_INPUTS, inputs)
     _check(dtypes, shapes, options, reduction, validate)
     if validate and not compiled:
         check_pruned_values(_CALLER, logits.shape, *[x.asnumpy() for x in inputs[1:]])

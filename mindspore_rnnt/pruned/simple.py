@@ -8,13 +8,11 @@ from typing import Any, NoReturn
 import mindspore as ms
 from mindspore import Tensor, nn, ops
 
-from ..checks import check_tensors
 from ..kernels.gradients import refuse_gradient
-from ..kernels.recorder import in_given_precision
-from ..launch import as_int32, at_least_zero, is_compiled, reduce_losses
+from ..launch import as_int32, at_least_zero, dtypes_and_shapes, is_compiled, launch, reduce_losses
 from ..posteriors import RnntPosteriors
 from ..row_labels import step_labels
-from .checks import SIMPLE_DIMS, check_simple, check_simple_values
+from .checks import SIMPLE_INPUTS, check_simple, check_simple_values
 from .simple_phases import simple_inputs, simple_phases
 
 
@@ -79,10 +77,8 @@ def rnnt_loss_simple(
         >>> print(f"{float(loss):.4f}")
         6.2554
     """
-    inputs, scales = (
-        (am, lm, targets, logit_lengths, target_lengths),
-        (lm_only_scale, am_only_scale),
-    )
+    inputs = (am, lm, targets, logit_lengths, target_lengths)
+    scales = (lm_only_scale, am_only_scale)
     options = (blank, reduction, scales, zero_infinity, validate)
     losses, _ = _simple("rnnt_loss_simple", inputs, *options)
     return reduce_losses(losses, reduction)
@@ -134,10 +130,8 @@ def simple_posteriors(
         >>> print(np.round(posteriors.label.asnumpy()[0, :, 0], 4))
         [0.3333 0.3333 0.3333]
     """
-    inputs, scales = (
-        (am, lm, targets, logit_lengths, target_lengths),
-        (lm_only_scale, am_only_scale),
-    )
+    inputs = (am, lm, targets, logit_lengths, target_lengths)
+    scales = (lm_only_scale, am_only_scale)
     options = (blank, reduction, scales, zero_infinity, validate)
     losses, coefficients = _simple("simple_posteriors", inputs, *options)
     loss, of_blank, of_label = _WITHOUT_GRADIENT(
@@ -158,20 +152,16 @@ def _simple(
 ) -> tuple:
     """Losses (B,) and coefficients, which have no gradient."""
     compiled = is_compiled(ops.clamp)
-    if not compiled:
-        check_tensors(caller, SIMPLE_DIMS, inputs)
-    dtypes, shapes = tuple([x.dtype for x in inputs]), tuple([x.shape for x in inputs])
+    dtypes, shapes = dtypes_and_shapes(caller, SIMPLE_INPUTS, inputs)
     _check(caller, dtypes, shapes, (blank, reduction, *scales, zero_infinity, validate))
     if validate and not compiled:
         am, lm, *ints = inputs
         check_simple_values(caller, am.shape, lm.shape, *[x.asnumpy() for x in ints])
 
-    # Within a function, because MindSpore's mixed precision copies the source of any other and
-    # loses the names of this module.
-    def launch() -> tuple:
+    def losses() -> tuple:
         return _checked_simple(caller, inputs, blank, scales, zero_infinity)
 
-    return launch() if compiled else in_given_precision(launch)
+    return launch(losses)
 
 
 def _checked_simple(
