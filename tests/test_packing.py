@@ -114,8 +114,13 @@ BAD = [
     ),
     (
         lambda: pack_logits(TWO_SAMPLES, [3, 3], [2, 1]),
+        r"For 'pack_logits', the 'padded' must be of shape .* with max_U \+ 1 >= 3, as "
+        "'target_lengths' reach 2, but got 2 in shape",
+    ),
+    (
+        lambda: pack_logits(TWO_SAMPLES, [3, 3], [3, 1]),
         r"For 'pack_logits', the 'target_lengths' must be in \[0, 1\], "
-        "as the shape of 'padded' allows, but got 2 in sample 0",
+        "as the shape of 'padded' allows, but got 3 in sample 0",
     ),
     (lambda: unpack_logits(TWO_SAMPLES, [3, 0], [1, 1]), "For 'unpack_logits', .*0 in sample 1"),
 ]
