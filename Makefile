@@ -88,7 +88,7 @@ lint: style types tidy
 $(LINT_ENV)/bin/ruff: Makefile
 	test -x $(LINT_ENV)/bin/python || $(PYTHON) -m venv $(LINT_ENV)
 	$(LINT_ENV)/bin/python -m pip install --quiet --disable-pip-version-check \
-		ruff==0.14.0 clang-format==19.1.7 clang-tidy==19.1.0 mypy==2.4.1 'numpy<2' 'pydantic>=2.5'
+		ruff==0.14.0 clang-format==19.1.7 clang-tidy==19.1.0 cmake==3.31.6 mypy==2.4.1 'numpy<2' 'pydantic>=2.5'
 	touch $@
 
 style: $(LINT_ENV)/bin/ruff
@@ -101,7 +101,7 @@ types: $(LINT_ENV)/bin/ruff
 
 # The files that this machine compiles, each with its own options.
 tidy: $(LINT_ENV)/bin/ruff
-	cmake -S $(ROOT)/aot_build -B $(TIDY_BUILD) -DCMAKE_EXPORT_COMPILE_COMMANDS=ON > /dev/null
+	$(LINT_ENV)/bin/cmake -S $(ROOT)/aot_build -B $(TIDY_BUILD) -DCMAKE_EXPORT_COMPILE_COMMANDS=ON > /dev/null
 	sed -n 's/.*"file": "\(.*\)".*/\1/p' $(TIDY_BUILD)/compile_commands.json | grep -v /fuzz/ | \
 		xargs -P $(JOBS) -n 1 $(LINT_ENV)/bin/clang-tidy -p $(TIDY_BUILD) --quiet 2> /dev/null
 
