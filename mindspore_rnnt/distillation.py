@@ -10,11 +10,18 @@ from typing import Any, NoReturn
 import mindspore as ms
 from mindspore import Tensor, nn, ops
 
-from .checks import LOGITS_DTYPES, check_labels, check_reduction, check_tensors, refuse
+from .checks import LOGITS_DTYPES, check_labels, check_reduction, refuse
 from .kernels import get_ops
 from .kernels.gradients import refuse_double_backward
 from .kernels.recorder import refuse_recorded_bprop
-from .launch import checked_batch, is_compiled, launch, params_tensor, reduce_losses
+from .launch import (
+    checked_batch,
+    dtypes_and_shapes,
+    is_compiled,
+    launch,
+    params_tensor,
+    reduce_losses,
+)
 
 _CALLER = "rnnt_distillation_loss"
 
@@ -86,14 +93,12 @@ def _checked_loss(
 ) -> Tensor:
     logits, teacher_logits, targets, logit_lengths, target_lengths = inputs
     compiled = is_compiled(ops.clamp)
-    if not compiled:
-        check_tensors(_CALLER, ("teacher_logits",), (teacher_logits,))
+    dtypes, shapes = dtypes_and_shapes(_CALLER, ("teacher_logits",), (teacher_logits,))
     options = (blank, -1.0, True, 0.0, False)
     batch = checked_batch(
         _CALLER, logits, targets, logit_lengths, target_lengths, options, validate, compiled
     )
-    teacher = (teacher_logits.dtype, teacher_logits.shape)
-    _check(logits.shape, *teacher, blank, temperature, reduction)
+    _check(logits.shape, dtypes[0], shapes[0], blank, temperature, reduction)
     if validate and not compiled:
         of_teacher = teacher_logits.shape[-1], "'teacher_logits'"
         check_labels(_CALLER, targets.asnumpy(), target_lengths.asnumpy(), *of_teacher)
