@@ -13,6 +13,7 @@ import mindspore as ms
 import numpy as np
 import pytest
 import soundfile
+from recipe_networks import Deaf
 from scipy.signal import resample_poly
 
 from mindspore_rnnt.recipe import config
@@ -165,32 +166,11 @@ def test_without_a_grammar_there_is_no_order(trained, tmp_path, monkeypatch, cap
         listen.run("any", "not looked for yet.wav")
 
 
-class Nothing:
-    """A recogniser that finds no labels, and a model's folder with nothing else to say."""
-
-    chunk_size = 4
-
-    def open_stream(self):
-        return None
-
-    def encode_chunk(self, features, stream):
-        return np.zeros((1, len(features) // 4, 1))
-
-    def start(self, rows):
-        return ()
-
-    def predict(self, tokens, state):
-        return np.zeros((len(tokens), 1)), ()
-
-    def join(self, frames, outputs):
-        return np.tile([1.0, 0.0], (len(frames), 1))
-
-
 def test_what_training_refuses_listen_refuses(tmp_path, monkeypatch, capsys):
     from mindspore_rnnt.recipe.__main__ import main
 
     cmvn = Cmvn(np.zeros(80), np.ones(80))
-    use(monkeypatch, (Nothing(), config.load(), Vocabulary("甲"), cmvn))
+    use(monkeypatch, (Deaf(), config.load(), Vocabulary("甲"), cmvn))
     audio = (0.1 * np.random.default_rng(0).standard_normal(16000)).astype(np.float32)
     broken = audio.copy()
     broken[100] = np.nan
@@ -224,7 +204,7 @@ def test_settings_of_the_run_can_be_changed(tmp_path, monkeypatch, capsys):
 
     def load_run(folder, config, weights):
         used.append(config)
-        return Nothing(), config, Vocabulary("甲"), cmvn
+        return Deaf(), config, Vocabulary("甲"), cmvn
 
     run_folder.start_run(tmp_path, config.load(None, ["decode.beam=7"]), Vocabulary("甲"), cmvn)
     monkeypatch.setattr(listen, "load_run", load_run)

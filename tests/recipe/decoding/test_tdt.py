@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from recipe_networks import network, random_features
+from recipe_networks import Deaf, network, random_features
 
 from mindspore_rnnt.recipe import config
 from mindspore_rnnt.recipe.decoding import search
@@ -15,12 +15,11 @@ from mindspore_rnnt.recipe.decoding.streaming import StreamingDecoder
 SETS = [(0, 1, 2, 3, 4), (0, 1), (1, 3, 2), (1,), (4, 0, 1)]
 
 
-class MadeUp:
+class MadeUp(Deaf):
     """Both heads depend on the frame and on all labels so far; half of the tokens are blank."""
 
-    chunk_size = 4
-
     def __init__(self, durations, seed, frames=40, vocabulary=4):
+        super().__init__()
         rng = np.random.default_rng(seed)
         sizes = vocabulary, len(durations)
         self.frames = [rng.normal(size=(frames, size)) for size in sizes]
@@ -37,14 +36,6 @@ class MadeUp:
     def join_heads(self, frames, outputs):
         t, before = frames[:, 0].astype(int), outputs[:, 0].astype(int)
         return tuple(a[t] + b[before] for a, b in zip(self.frames, self.prefixes))
-
-    def open_stream(self):
-        return [0]
-
-    def encode_chunk(self, features, stream):
-        start, count = stream[0], len(features) // 4
-        stream[0] += count
-        return np.arange(start, start + count, dtype=float).reshape(1, -1, 1)
 
 
 def step_by_step(network, length, durations, max_symbols):
