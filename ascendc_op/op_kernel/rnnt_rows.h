@@ -110,6 +110,35 @@ class RowReader {
   LocalTensor<Word> tile_;
 };
 
+// Whether single elements are NaN, for what is decided once a sample.
+template <typename T>
+class NaNReader {
+ public:
+  RNNT_FN void Init(TPipe* pipe, const RnntTiling& tiling, GM_ADDR rows) {
+    rows_.SetGlobalBuffer(reinterpret_cast<__gm__ Word*>(rows),
+                          static_cast<uint64_t>(tiling.rows * tiling.V));
+    pipe->InitBuffer(buffer_, kBlockBytes);
+  }
+
+  RNNT_FN bool IsNaN(int64_t at) {
+    const LocalTensor<Word> block = buffer_.template Get<Word>();
+    const uint8_t padding = kBlockBytes / sizeof(T) - 1;
+    Order<HardEvent::S_MTE2>();
+    DataCopyPad(block, rows_[static_cast<uint64_t>(at)], DataCopyExtParams(1, sizeof(T), 0, 0, 0),
+                DataCopyPadExtParams<Word>(true, 0, padding, 0));
+    Order<HardEvent::MTE2_S>();
+    const Word negative = static_cast<Word>(block.GetValue(0) | kSign);
+    return negative > MinusInfinity<T>::kBits;
+  }
+
+ private:
+  using Word = typename Bits<T>::Word;
+  static constexpr Word kSign = static_cast<Word>(Word{1} << (8 * sizeof(T) - 1));
+
+  GlobalTensor<Word> rows_;
+  TBuf<TPosition::VECIN> buffer_;
+};
+
 template <typename T>
 class RowWriter {
  public:

@@ -16,6 +16,7 @@ class ScaleGrad {
     batch_ = batch;
     V_ = batch->tiling().V;
     dloss_.Init(pipe, batch->tiling().B, 1, dloss);
+    grad_.Init(pipe, batch->tiling(), grad);
     reader_.Init(pipe, batch->tiling(), kTileLanes, grad);
     writer_.Init(pipe, batch->tiling(), kTileLanes, dlogits);
     filler_.Init(pipe, batch->tiling(), V_, dlogits);
@@ -35,13 +36,13 @@ class ScaleGrad {
     bool more = Next(&next);
     while (more) {
       const SamplePiece work = next;
-      if (work.dloss != 0.0f) reader_.Receive();
+      if (work.worked) reader_.Receive();
       more = Next(&next);
-      if (work.dloss != 0.0f) {
+      if (work.worked) {
         Scale(work);
       } else if (work.piece.first) {
         // Exactly 0, whatever the gradient is: a weight of 0 drops a NaN sample.
-        filler_.RowsOf(work.piece.tile, false);
+        filler_.RowsOf(work.piece.tile, work.dloss != 0.0f);
       }
     }
   }
@@ -53,6 +54,7 @@ class ScaleGrad {
     Piece piece;
     int64_t sample;
     float dloss;
+    bool worked;  // has a gradient that is more than one value for all
   };
 
   RNNT_FN bool Next(SamplePiece* work) {
@@ -61,8 +63,11 @@ class ScaleGrad {
     if (sample != work->sample) {
       work->sample = sample;
       work->dloss = dloss_.At(sample, 0);
+      // RnntFused makes all of a sample NaN or nothing. Such a sample is filled, as bits, since a Cast
+      // may not pass NaN on.
+      work->worked = work->dloss != 0.0f && !grad_.IsNaN(work->piece.tile.sample.row_base * V_);
     }
-    if (work->dloss != 0.0f) reader_.Load(work->piece, pieces_.pitch());
+    if (work->worked) reader_.Load(work->piece, pieces_.pitch());
     return true;
   }
 
@@ -95,6 +100,7 @@ class ScaleGrad {
   int32_t V_;
   Pieces<Tiles> pieces_;
   ScalarReader dloss_;
+  NaNReader<T> grad_;
   RowReader<T> reader_;
   RowWriter<T> writer_;
   Filler<T> filler_;

@@ -80,32 +80,37 @@ def rows_of(batch):
 
 
 @RULES
+@pytest.mark.parametrize("attributes", [False, True], ids=["params", "attributes"])
 @pytest.mark.parametrize("fused", [True, False], ids=["logits", "log_probs"])
 @pytest.mark.parametrize("vocab, dtype", [(9, "float32"), (70, "float16")])
-def test_one_launch(rules, fused, vocab, dtype):
+def test_one_launch(rules, attributes, fused, vocab, dtype):
     batch = mixed(vocab, dtype, fused)
     layout = batch.layout(False)
+    options = {"blank": vocab - 1, "fused_log_softmax": fused, "clamp": 0.2 * attributes}
     with twin.options_of_the_twin(**rules):
-        got = twin.fused(layout, dtype, fused_log_softmax=fused)[:2]
-    check(got, batch, layout, dtype, fused_log_softmax=fused)
+        got = twin.fused(layout, dtype, attributes=attributes, **options)[:2]
+    check(got, batch, layout, dtype, **options)
 
 
 @RULES
-def test_two_launches_and_three(rules):
+@pytest.mark.parametrize(
+    "options", [{}, {"clamp": 0.2, "fastemit_lambda": 0.5, "zero_infinity": True}], ids=len
+)
+def test_two_launches_and_three(rules, options):
     batch = mixed(9, "bfloat16")
     layout = batch.layout(False)
     logits, targets, T, U = layout
     weights = np.array([1, -2, 3, 1, 1, 0.5, 1, 1], np.float32)
     with twin.options_of_the_twin(**rules):
-        loss, state, _ = twin.forward(layout, "bfloat16")
-        grad = twin.backward(layout, state, weights, "bfloat16")[0]
+        loss, state, _ = twin.forward(layout, "bfloat16", **options)
+        grad = twin.backward(layout, state, weights, "bfloat16", **options)[0]
         labels = twin.row_labels_of(targets, T, U)
-        stats = twin.row_stats(logits, labels, "bfloat16")
-        chunk_loss, coefficients = twin.lattice(stats, T, U)
+        stats = twin.row_stats(logits, labels, "bfloat16", **options)
+        chunk_loss, coefficients = twin.lattice(stats, T, U, **options)
         dloss = weights[rows_of(batch)]
-        chunk = twin.row_grad(logits, labels, stats, coefficients, dloss, "bfloat16")
-    check((loss, grad), batch, layout, "bfloat16", weights)
-    check((chunk_loss, chunk), batch, layout, "bfloat16", weights)
+        chunk = twin.row_grad(logits, labels, stats, coefficients, dloss, "bfloat16", **options)
+    check((loss, grad), batch, layout, "bfloat16", weights, **options)
+    check((chunk_loss, chunk), batch, layout, "bfloat16", weights, **options)
 
 
 @RULES

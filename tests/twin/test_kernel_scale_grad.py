@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RnntScaleGrad on the twin, on gradients that RnntFused does not make."""
+"""RnntScaleGrad on the twin: gradients as RnntFused makes them, and others."""
 
 import sys
 from pathlib import Path
@@ -11,16 +11,27 @@ from oracles import random_batch
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import kernel_on_twin as twin
+from test_kernel_rules import RULES
 
 LENGTHS = [(6, 4), (9, 0), (3, 5), (1, 2)]
 WEIGHTS = np.array([2.5, -3.0, 0.0, 1.0], np.float32)
 LAYOUTS = pytest.mark.parametrize("padded", [False, True], ids=["packed", "padded"])
 
 
-def weights_per_row(batch, padded, layout):
+def per_row(weights, batch, padded):
     if padded:
-        return WEIGHTS[:, None, None, None]
-    return np.repeat(WEIGHTS, batch.logit_lengths * (batch.target_lengths + 1))[:, None]
+        return weights[:, None, None, None]
+    return np.repeat(weights, batch.logit_lengths * (batch.target_lengths + 1))[:, None]
+
+
+def scaled(layout, weights, batch, padded):
+    """Whatever is in the padding, 0 comes out. A weight of 0 and a gradient of 0 give 0."""
+    rows = per_row(weights, batch, padded)
+    with np.errstate(invalid="ignore"):
+        expected = np.where((layout[0] == 0) | (rows == 0), 0, layout[0] * rows)
+    if padded:
+        expected[~batch.padded_mask()] = 0
+    return expected
 
 
 @LAYOUTS
@@ -29,10 +40,7 @@ def test_scale_grad(padded):
     layout = batch.layout(padded)
     grad = np.nan_to_num(layout[0], nan=7.0)  # whatever is in the padding, 0 comes out
     got, _ = twin.scale_grad(grad, *layout[2:], WEIGHTS)
-    expected = grad * weights_per_row(batch, padded, layout)
-    if padded:
-        expected[~batch.padded_mask()] = 0
-    assert (got == expected).all()
+    assert (got == scaled(layout, WEIGHTS, batch, padded)).all()
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
@@ -43,8 +51,23 @@ def test_a_gradient_of_zero_stays_zero_whatever_comes_from_upstream(dtype):
     smallest = {"float32": 2.0**-149, "float16": 2.0**-24, "bfloat16": 2.0**-133}[dtype]
     grad[:, ::2], grad[:, 1], grad[0, 3] = 0, smallest, np.nan
     upstream = np.array([np.inf, -np.inf, np.nan, 2.0], np.float32)
-    lengths = batch.layout(False)[2:]
-    got, _ = twin.scale_grad(grad, *lengths, upstream, dtype)
-    with np.errstate(invalid="ignore"):
-        expected = np.where(grad == 0, 0, grad * np.repeat(upstream, 4)[:, None])
+    layout = (grad, *batch.layout(False)[1:])
+    got, _ = twin.scale_grad(grad, *layout[2:], upstream, dtype)
+    expected = scaled(layout, upstream, batch, False)
     assert np.array_equal(got, expected, equal_nan=True)
+
+
+@RULES
+@LAYOUTS
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("V, lengths", [(23, LENGTHS), (16001, [(1, 1)] * 4)], ids=["23", "16001"])
+def test_right_whatever_the_hardware_does(rules, padded, dtype, V, lengths):
+    """On gradients as RnntFused makes them: all of a sample is NaN, or nothing."""
+    batch = random_batch(lengths, V, seed=3, dtype=dtype)
+    batch.samples[1][:], batch.samples[3][:] = np.nan, 0
+    layout = batch.layout(padded)
+    for weights in np.float32([[0.5, -3.0, -2.0, np.inf], [-2.0, np.nan, 0.0, np.nan]]):
+        with twin.options_of_the_twin(**rules):
+            got, _ = twin.scale_grad(layout[0], *layout[2:], weights, dtype)
+        expected = scaled(layout, weights, batch, padded)
+        assert np.array_equal(got, expected, equal_nan=True)
