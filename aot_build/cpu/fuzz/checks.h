@@ -17,6 +17,8 @@ void CheckLoss(Problem p, Random& random);
 void CheckRowLabels(const Problem& p);
 void CheckAlign(const Problem& p);
 void CheckArcPosteriors(const Problem& p);
+// With a teacher of another type and number of classes, and logits that are not finite.
+void CheckDistillation(Problem p, Random& random);
 void CheckTdt(const Problem& p, Random& random);
 // Of legal values and of any, on up to 5000 rows: the kernel divides them among threads.
 void CheckDurationHead(Random& random);

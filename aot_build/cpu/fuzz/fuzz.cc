@@ -26,7 +26,7 @@ void RunOne(uint32_t seed, const std::vector<std::string>& levels,
   MindsporeRnntSetThreads(static_cast<int>(1 + random.Below(4)));
   const bool legal = random.Coin();
   const Problem p = legal ? LegalProblem(random) : IllegalProblem(random);
-  const int64_t kind = random.Below(7);
+  const int64_t kind = random.Below(8);
   if (!legal) {
     CheckIllegal(p, random);
   } else if (kind == 0) {
@@ -42,12 +42,14 @@ void RunOne(uint32_t seed, const std::vector<std::string>& levels,
     CheckDurationHead(random);
   } else if (kind == 5) {
     CheckSimpleJoiner(random);
+  } else if (kind == 6) {
+    CheckDistillation(p, random);
   } else {
     CheckLoss(p, random);
   }
-  static const char* const kKinds[] = {"alignments", "TDT lattices",   "wrong shapes",
-                                       "row labels", "duration heads", "simple joiners",
-                                       "losses"};
+  static const char* const kKinds[] = {"alignments",    "TDT lattices",   "wrong shapes",
+                                       "row labels",    "duration heads", "simple joiners",
+                                       "distillations", "losses"};
   ++counts[level + ", " + (legal ? kKinds[kind] : "illegal values")];
 }
 

@@ -51,12 +51,17 @@ Result RunPhases(const Problem& p, const Ints& row_labels, const Floats& stats,
   lattice.In(stats, p.Of(4)).In(p.logit_lengths, {p.B}).In(p.target_lengths, {p.B});
   lattice.In(p.params, {8}).Out({p.B}).Out(p.Of(3));
   Require(lattice.Run(), "RnntLattice refuses its shapes");
+  return {lattice.FloatsOf(0), RunRowGrad(p, row_labels, stats, lattice.FloatsOf(1), row_dloss)};
+}
+
+Floats RunRowGrad(const Problem& p, const Ints& row_labels, const Floats& stats,
+                  const Floats& coefficients, const Floats& row_dloss) {
   Call grad("RnntRowGrad", RnntRowGrad, p.at_end);
   grad.Rows(p.logits, p.Of(p.V), p.dtype).In(row_labels, p.cells).In(stats, p.Of(4));
-  grad.In(lattice.FloatsOf(1), p.Of(3)).In(row_dloss, p.cells).In(p.params, {8});
+  grad.In(coefficients, p.Of(3)).In(row_dloss, p.cells).In(p.params, {8});
   grad.Out(p.Of(p.V), p.dtype);
   Require(grad.Run(), "RnntRowGrad refuses its shapes");
-  return {lattice.FloatsOf(0), grad.FloatsOf(0)};
+  return grad.FloatsOf(0);
 }
 
 RowLabels RunRowLabels(const Problem& p) {
@@ -66,8 +71,8 @@ RowLabels RunRowLabels(const Problem& p) {
   return {labels.IntsOf(0), labels.IntsOf(1), labels.FloatsOf(2)};
 }
 
-Result RunDistillation(const Problem& p, const Floats& stats, const Floats& teacher_stats,
-                       const RowLabels& rows) {
+Distillation RunDistillation(const Problem& p, const Floats& stats, const Floats& teacher_stats,
+                             const RowLabels& rows) {
   Call distillation("RnntDistillation", RnntDistillation, p.at_end);
   distillation.In(stats, p.Of(4)).In(teacher_stats, p.Of(4)).In(rows.labels, p.cells);
   distillation.In(rows.samples, p.cells).In(rows.least_loss, {p.B}).In(p.params, {8});

@@ -24,10 +24,15 @@ Floats RunRowStats(const Problem& p, const Ints& row_labels);
 // RnntLattice and RnntRowGrad, with an upstream gradient for each row.
 Result RunPhases(const Problem& p, const Ints& row_labels, const Floats& stats,
                  const Floats& row_dloss);
+Floats RunRowGrad(const Problem& p, const Ints& row_labels, const Floats& stats,
+                  const Floats& coefficients, const Floats& row_dloss);
 
-// RnntDistillation; labels and samples of rows may be of any value.
-Result RunDistillation(const Problem& p, const Floats& stats, const Floats& teacher_stats,
-                       const RowLabels& rows);
+struct Distillation {
+  Floats loss, coefficients;
+};
+// Labels and samples of rows may be of any value.
+Distillation RunDistillation(const Problem& p, const Floats& stats, const Floats& teacher_stats,
+                             const RowLabels& rows);
 
 struct ArcPosteriors {
   Floats loss, blank, label;
