@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 TWIN = Path(__file__).resolve().parent
-_INPUT, _OUTPUT, _WORKSPACE = 0, 1, 2
+_INPUT, _OUTPUT, _WORKSPACE, _IN_PLACE = 0, 1, 2, 3
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def run(
     library: Path,
     entry: str,
     inputs: Mapping[str, np.ndarray],
-    outputs: Mapping[str, tuple[tuple[int, ...], str]],
+    outputs: Mapping[str, tuple[tuple[int, ...], str] | np.ndarray],
     tiling: bytes,
     workspace_bytes: int = 0,
     **options: int,
@@ -78,7 +78,8 @@ def run(
         entry: name of the kernel function. Its arguments are the inputs, the outputs, the
             workspace and the tiling, in this order.
         inputs: arrays by name, never written. float16 as it is, bfloat16 as uint16.
-        outputs: shape and numpy dtype by name; they start as poison.
+        outputs: shape and numpy dtype by name; they start as poison. Or an array, which is written
+            as it is: nothing asks whether all of it was.
         tiling: the bytes of the tiling struct.
         workspace_bytes: the user's part of the workspace.
         **options: fields of twin::Options (cores, seed, deferred, auto_sync, checks, ...).
@@ -91,9 +92,11 @@ def run(
     kept = {name: np.ascontiguousarray(array) for name, array in inputs.items()}
     for name, array in kept.items():
         _register(twin, name, array, _INPUT)
-    results = {name: np.empty(shape, dtype) for name, (shape, dtype) in outputs.items()}
-    for name, array in results.items():
-        _register(twin, name, array, _OUTPUT)
+    results = {}
+    for name, output in outputs.items():
+        in_place = isinstance(output, np.ndarray)
+        results[name] = output if in_place else np.empty(*output)
+        _register(twin, name, results[name], _IN_PLACE if in_place else _OUTPUT)
     workspace = np.empty(max(workspace_bytes, 1), np.uint8)
     _register(twin, "workspace", workspace[:workspace_bytes], _WORKSPACE)
     twin.TwinTiling(tiling, len(tiling))
