@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JoinerRNNTLoss and JoinerTDTLoss: batches, their gradients in every mode, and the same in float64
-NumPy."""
+"""The losses with a joiner: batches, and what `modes.gradients` gives of them in float64."""
 
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import mindspore as ms
@@ -12,26 +12,20 @@ import pytest
 from mindspore import Tensor, nn
 from oracles import UNREAD_LABELS, rnnt_loss_reference
 
-from mindspore_rnnt import PackedJoiner, RNNTLoss, packed_indices, tdt_loss
+from mindspore_rnnt import (
+    JoinerRNNTLoss,
+    JoinerTDTLoss,
+    PackedJoiner,
+    PrunedRNNTLoss,
+    RNNTLoss,
+    packed_indices,
+    tdt_loss,
+)
 from mindspore_rnnt.reference import tdt_loss_reference
 
 DE, DP, J = 6, 5, 8
 LENGTHS = [(6, 3), (4, 2), (3, 4)]
-ROWS = 51
 WEIGHTS = [1.0, -3.0, 0.5]
-MODES = ("pynative", "jit", "graph", "graph_dynamic")
-RESULTS = (
-    "loss",
-    "encoder_out",
-    "predictor_out",
-    "encoder weight",
-    "encoder bias",
-    "predictor weight",
-    "output weight",
-    "output bias",
-    "durations weight",
-    "durations bias",
-)
 
 
 def budget(rows, entries):
@@ -42,6 +36,18 @@ def budget(rows, entries):
 def joiner_of(V, activation="relu", durations=()):
     ms.set_seed(0)
     return PackedJoiner(DE, DP, J, V, activation, len(durations))
+
+
+class OneOutput(nn.Cell):
+    """A joiner whose output holds both heads, the durations last."""
+
+    def __init__(self, entries):
+        super().__init__()
+        ms.set_seed(0)
+        self.encoder_proj = nn.Dense(DE, J)
+        self.predictor_proj = nn.Dense(DP, J, has_bias=False)
+        self.activation = nn.ReLU()
+        self.output = nn.Dense(J, entries)
 
 
 def joiner_batch(lengths, V, seed=0, extra=1):
@@ -57,92 +63,59 @@ def joiner_batch(lengths, V, seed=0, extra=1):
     return encoder_out, predictor_out, targets, T, U, *packed_indices(T, U, max_t, max_u)
 
 
-def gradients(net, batch, mode="pynative", weights=1.0):
-    """[loss, gradients of encoder_out, predictor_out and every parameter] of the weighted sum."""
-    inputs = [Tensor(x) for x in batch]
-    step = Step(net, weights)
-    if mode == "pynative":
-        return flat(step(*inputs))
-    if mode == "jit":
-
-        def call(a, b, c, d, e, f, g):
-            return step(a, b, c, d, e, f, g)
-
-        return flat(ms.jit(call)(*inputs))
-    ms.set_context(mode=ms.GRAPH_MODE)
-    try:
-        if mode == "graph_dynamic":
-            set_dynamic(step, inputs)
-        return flat(step(*inputs))
-    finally:
-        ms.set_context(mode=ms.PYNATIVE_MODE)
-
-
-def set_dynamic(cell, inputs):
-    """No size is known but those of the features."""
-    shapes = [(None,) * (x.ndim - 1) + (x.shape[-1] if x.ndim == 3 else None,) for x in inputs]
-    cell.set_inputs(*(Tensor(shape=s, dtype=x.dtype) for s, x in zip(shapes, inputs)))
-
-
-def flat(result):
-    loss, (of_inputs, of_parameters) = result
-    return [x.astype(ms.float32).asnumpy() for x in (loss, *of_inputs, *of_parameters)]
-
-
-class Step(nn.Cell):
-    def __init__(self, net, weights=1.0):
-        super().__init__()
-        weights = Tensor(weights, ms.float32)
-        self.value_and_grad = ms.value_and_grad(
-            _Weighted(net, weights), (0, 1), ms.ParameterTuple(net.trainable_params())
-        )
-
-    def construct(self, a, b, c, d, e, f, g):
-        return self.value_and_grad(a, b, c, d, e, f, g)
-
-
-class _Weighted(nn.Cell):
-    def __init__(self, net, weights):
-        super().__init__()
-        self.net = net
-        self.weights = weights
-
-    def construct(self, a, b, c, d, e, f, g):
-        return (self.net(a, b, c, d, e, f, g) * self.weights).sum()
-
-
 class Plain(nn.Cell):
     """The unchunked path."""
 
-    def __init__(self, joiner, **options):
+    def __init__(self, joiner, durations=(), **options):
         super().__init__()
-        self.joiner = joiner
-        self.loss_fn = RNNTLoss(**options)
+        self.joiner, self.durations, self.options = joiner, durations, options
+        self.loss_fn = None if durations else RNNTLoss(**options)
 
     def construct(
         self, encoder_out, predictor_out, targets, logit_lengths, target_lengths, frames, labels
     ):
         logits = self.joiner(encoder_out, predictor_out, frames, labels)
-        return self.loss_fn(logits, targets, logit_lengths, target_lengths)
+        batch = targets, logit_lengths, target_lengths
+        if self.durations:
+            return tdt_loss(*logits, *batch, self.durations, **self.options)
+        return self.loss_fn(logits, *batch)
 
 
-class PlainTDT(nn.Cell):
-    """The unchunked path of a joiner that predicts durations."""
+@dataclass(frozen=True)
+class Kind:
+    """A loss with a joiner; `form` is that of joiner_peak.py."""
 
-    def __init__(self, joiner, durations, **options):
-        super().__init__()
-        self.joiner, self.durations, self.options = joiner, durations, options
+    loss: type
+    durations: tuple = ()
+    form: str = ""
 
-    def construct(
-        self, encoder_out, predictor_out, targets, logit_lengths, target_lengths, frames, labels
-    ):
-        heads = self.joiner(encoder_out, predictor_out, frames, labels)
-        lengths = logit_lengths, target_lengths
-        return tdt_loss(*heads, targets, *lengths, self.durations, **self.options)
+    def joiner(self, V, activation="relu"):
+        return joiner_of(V, activation, self.durations)
+
+    def batch(self, lengths, V, seed=0):
+        batch = joiner_batch(lengths, V, seed)
+        return batch[:5] if self.loss is PrunedRNNTLoss else batch
+
+    def __call__(self, joiner, V, rows=20, **options):
+        """The loss of this joiner of V classes, with `rows` rows in flight."""
+        memory_budget = budget(rows, V + len(self.durations))
+        if self.loss is PrunedRNNTLoss:
+            options |= {"vocab_size": V, "prune_range": 3}
+        elif self.durations:
+            options |= {"durations": self.durations}
+        return self.loss(joiner, memory_budget=memory_budget, **options)
+
+    def reference(self, joiner, batch, weights=1.0, **options):
+        return reference(joiner, batch, weights, self.durations or None, **options)
+
+
+RNNT = Kind(JoinerRNNTLoss, form="chunked")
+TDT = Kind(JoinerTDTLoss, (0, 1, 2), "chunked_tdt")
+PRUNED = Kind(PrunedRNNTLoss)
 
 
 def reference(joiner, batch, weights, durations=None, **options):
-    """What `gradients` returns, in float64; for a joiner with relu and biases."""
+    """What `modes.gradients` returns, in float64; for a joiner with relu and biases."""
     encoder_out, predictor_out, targets, T, U, frame_rows, step_rows = batch
     We, be, Wp, *heads = (p.asnumpy().astype(np.float64) for p in joiner.trainable_params())
     Wo, bo = np.concatenate(heads[0::2]), np.concatenate(heads[1::2])
@@ -157,7 +130,8 @@ def reference(joiner, batch, weights, durations=None, **options):
         of_heads = logits[:, :V], logits[:, V:]
         losses, *of_heads = tdt_loss_reference(*of_heads, targets, T, U, durations, **options)
         dlogits = np.concatenate(of_heads, axis=1)
-    dlogits *= np.asarray(weights)[step_rows // predictor_out.shape[1], None]
+    weights = np.broadcast_to(weights, losses.shape)
+    dlogits *= weights[step_rows // predictor_out.shape[1], None]
     dsum = dlogits @ Wo * (hidden > 0)
     dframes, dsteps = np.zeros_like(frames), np.zeros_like(steps)
     np.add.at(dframes, frame_rows, dsum)
@@ -197,14 +171,3 @@ def refused(loss, options, error, message, **changes):
     options = options | {n: x for n, x in changes.items() if n not in names}
     with pytest.raises(error, match=f"^For '{loss.__name__}', the {message}"):
         loss(**options)(*(Tensor(x) for x in inputs.values()))
-
-
-def relative_errors(got, expected):
-    """In norm, for the loss and each gradient; prints them."""
-    assert len(got) == len(expected)
-    errors = []
-    for name, a, b in zip(RESULTS, got, expected):
-        assert np.shape(a) == np.shape(b), name
-        errors.append(float(np.linalg.norm(a - b) / max(np.linalg.norm(b), 1e-30)))
-    print({name: f"{error:.1e}" for name, error in zip(RESULTS, errors)})
-    return errors

@@ -13,8 +13,9 @@ import time
 
 import mindspore as ms
 import numpy as np
-from joiner_calls import Plain, PlainTDT, Step, set_dynamic
+from joiner_calls import Plain
 from mindspore import Tensor
+from modes import set_dynamic, step_of
 
 from mindspore_rnnt import JoinerRNNTLoss, JoinerTDTLoss, PackedJoiner, packed_indices
 from mindspore_rnnt.bench.memory import peak_of_call
@@ -27,7 +28,7 @@ def loss_of(form, V, J, budget):
     if form.endswith("tdt"):
         joiner = PackedJoiner(WIDTH, WIDTH, J, V, num_durations=len(DURATIONS))
         if form == "plain_tdt":
-            return PlainTDT(joiner, DURATIONS)
+            return Plain(joiner, DURATIONS)
         return JoinerTDTLoss(joiner, DURATIONS, budget)
     joiner = PackedJoiner(WIDTH, WIDTH, J, V)
     return JoinerRNNTLoss(joiner, budget) if form == "chunked" else Plain(joiner)
@@ -43,7 +44,7 @@ def inputs_of(rows, V):
 
 
 def measure(form, mode, rows, V, J, budget, calls):
-    step = Step(loss_of(form, V, J, budget))
+    step = step_of(loss_of(form, V, J, budget))
     inputs, small = inputs_of(rows, V), inputs_of(2 * B * (U + 1), V)
     if mode != "pynative":
         ms.set_context(mode=ms.GRAPH_MODE)

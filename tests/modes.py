@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Any function of the package in every mode of MindSpore, with and without its gradient."""
 
+from contextlib import contextmanager
+
 import mindspore as ms
+import pytest
 from mindspore import Tensor, nn
+from oracles import report
 
 MODES = ("pynative", "jit", "graph", "graph_dynamic")
 # The last: the forward pass compiled, the gradient asked for outside.
@@ -12,7 +16,7 @@ BYTECODE_MODES = ("jit_bytecode", "grad_of_jit_bytecode")  # in processes: see t
 
 def run(function, inputs, mode="pynative", **options):
     """`function(*inputs, **options)` as a list of NumPy arrays; inputs are Tensors or arrays."""
-    return _arrays(_in_mode(_Call(function, options), _tensors(inputs), mode))
+    return flat(_in_mode(_Call(function, options), _tensors(inputs), mode))
 
 
 def run_gradient(function, inputs, wanted, mode="pynative", weights=1.0, **options):
@@ -20,12 +24,72 @@ def run_gradient(function, inputs, wanted, mode="pynative", weights=1.0, **optio
     inputs = _tensors(inputs)
     loss = _in_mode(_Call(function, options), inputs, mode)
     assert loss.dtype == ms.float32
-    net = _Gradient(_Weighted(_Call(function, options), Tensor(weights, ms.float32)), wanted)
+    net = _Gradient(_Call(function, options), weights, wanted)
     total, gradients = _in_mode(net, inputs, mode)
     gradients = gradients if isinstance(gradients, tuple) else (gradients,)
     for place, gradient in zip(wanted, gradients):
         assert gradient.dtype == inputs[place].dtype and gradient.shape == inputs[place].shape
-    return _arrays((loss, total, *gradients))
+    return flat((loss, total, *gradients))
+
+
+def gradients(net, inputs, mode="pynative", weights=1.0):
+    """What `step_of` gives of these inputs, as a list of NumPy arrays."""
+    return flat(_in_mode(step_of(net, weights), _tensors(inputs), mode))
+
+
+def step_of(net, weights=1.0, wanted=(0, 1)):
+    """A Cell: the sum of `weights` times the loss of the Cell `net`, and that sum's gradients of
+    the inputs `wanted` and of all parameters."""
+    parameters = net.trainable_params()
+    return _Gradient(net, weights, wanted, ms.ParameterTuple(parameters) if parameters else None)
+
+
+def flat(outputs):
+    """Tensors in tuples as a list of NumPy arrays."""
+    if not isinstance(outputs, Tensor):
+        return [array for part in outputs for array in flat(part)]
+    is_half = outputs.dtype in (ms.float16, ms.bfloat16)
+    return [(outputs.astype(ms.float32) if is_half else outputs).asnumpy()]
+
+
+@contextmanager
+def one_graph(net, inputs):
+    """`net` as a graph for inputs of any size, as these. It must not be compiled a second time."""
+    net = _Counted(net)
+    set_dynamic(net, _tensors(inputs))
+    _COMPILES.clear()
+    ms.set_context(mode=ms.GRAPH_MODE)
+    try:
+        yield net
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+    assert len(_COMPILES) == 1
+
+
+def refuse_double_backward(function, inputs, refusal, expected=None, **options):
+    """In PyNative mode and compiled; the next gradient of the first input is right in both."""
+    loss, (first, *others) = _Call(function, options), _tensors(inputs)
+
+    def once(first):
+        return ms.grad(lambda x: loss(x, *others).sum())(first)
+
+    def twice(first):
+        return ms.grad(lambda x: (once(x) ** 2).sum())(first)
+
+    expected = once(first).asnumpy() if expected is None else expected
+    refusal = f"{refusal} does not support double backward"
+    with pytest.raises(RuntimeError, match=refusal):
+        twice(first).asnumpy()
+    assert report("gradient", once(first).asnumpy(), expected) <= 2e-6
+    with pytest.raises(RuntimeError, match=refusal):
+        ms.jit(twice)(first).asnumpy()
+    for gradient in (once, ms.jit(once)):
+        assert report("gradient", gradient(first).asnumpy(), expected) <= 2e-6
+
+
+def set_dynamic(net, inputs):
+    """No size is known but that of the classes or features."""
+    net.set_inputs(*(Tensor(shape=_unknown(x), dtype=x.dtype) for x in inputs))
 
 
 def _in_mode(net, inputs, mode):
@@ -37,8 +101,8 @@ def _in_mode(net, inputs, mode):
         return _compiled(net, mode)(*inputs)
     ms.set_context(mode=ms.GRAPH_MODE)
     try:
-        if mode == "graph_dynamic":  # no size is known but that of the classes
-            net.set_inputs(*(Tensor(shape=_unknown(x), dtype=x.dtype) for x in inputs))
+        if mode == "graph_dynamic":
+            set_dynamic(net, inputs)
         elif mode == "graph_dynamic_rank":
             shapes = [None, *map(_unknown, inputs[1:])]
             net.set_inputs(*(Tensor(shape=s, dtype=x.dtype) for s, x in zip(shapes, inputs)))
@@ -63,14 +127,6 @@ def _tensors(inputs):
     return [x if isinstance(x, Tensor) else Tensor(x) for x in inputs]
 
 
-def _arrays(outputs):
-    outputs = outputs if isinstance(outputs, tuple) else (outputs,)
-    return [
-        (x.astype(ms.float32) if x.dtype in (ms.float16, ms.bfloat16) else x).asnumpy()
-        for x in outputs
-    ]
-
-
 class _Call(nn.Cell):
     def __init__(self, function, options):
         super().__init__()
@@ -85,18 +141,35 @@ class _Weighted(nn.Cell):
     def __init__(self, net, weights):
         super().__init__()
         self.net = net
-        self.weights = weights
+        self.weights = Tensor(weights, ms.float32)
 
     def construct(self, *inputs):
         return (self.net(*inputs) * self.weights).sum()
 
 
 class _Gradient(nn.Cell):
-    def __init__(self, net, wanted):
+    def __init__(self, net, weights, wanted, parameters=None):
         super().__init__()
-        self.net = net
-        self.wanted = wanted
-        self.value_and_grad = ms.value_and_grad(net, wanted)
+        self.net, self.wanted = _Weighted(net, weights), wanted
+        self.value_and_grad = ms.value_and_grad(self.net, wanted, parameters)
 
     def construct(self, *inputs):
         return self.value_and_grad(*inputs)
+
+
+_COMPILES = []
+
+
+@ms.constexpr(check=False)
+def _count_compile():
+    _COMPILES.append(1)
+
+
+class _Counted(nn.Cell):
+    def __init__(self, net):
+        super().__init__()
+        self.net = net
+
+    def construct(self, *inputs):
+        _count_compile()
+        return self.net(*inputs)

@@ -33,6 +33,7 @@ __all__ = [
     "labels_of",
     "ramp",
     "random_batch",
+    "relative_errors",
     "report",
     "rnnt_loss_reference",
     "round_to",
@@ -58,3 +59,13 @@ def report(what, got, expected):
     error = largest_difference(got, expected)
     print(f"{what}: max error {error:.3g}")
     return error
+
+
+def relative_errors(got, expected):
+    """In norm, for each pair of arrays; prints them."""
+    assert [np.shape(x) for x in got] == [np.shape(x) for x in expected]
+    errors = [
+        float(np.linalg.norm(a - b) / max(np.linalg.norm(b), 1e-30)) for a, b in zip(got, expected)
+    ]
+    print([f"{error:.1e}" for error in errors])
+    return errors

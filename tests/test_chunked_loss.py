@@ -1,92 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What JoinerRNNTLoss and JoinerTDTLoss share: one graph for all batches, the same bits, bad
-values, mixed precision, memory, double backward."""
+"""What the losses with a joiner share: one graph for all batches, the same bits, bad values, mixed
+precision, memory, double backward."""
 
 import copy
-from dataclasses import dataclass
 
 import mindspore as ms
 import numpy as np
 import pytest
-from joiner_calls import (
-    LENGTHS,
-    budget,
-    flat,
-    gradients,
-    joiner_batch,
-    joiner_of,
-    peak_in_logits,
-    reference,
-    relative_errors,
-    set_dynamic,
-)
-from mindspore import Tensor, amp, nn
+from joiner_calls import LENGTHS, PRUNED, RNNT, TDT, joiner_batch, peak_in_logits
+from mindspore import Tensor, amp
+from modes import flat, gradients, one_graph, refuse_double_backward, step_of
+from oracles import relative_errors
 from tolerances import TOLERANCE
 
-from mindspore_rnnt import JoinerRNNTLoss, JoinerTDTLoss, native
+from mindspore_rnnt import native
 
-
-@dataclass(frozen=True)
-class Kind:
-    loss: type
-    durations: tuple = ()
-    form: str = "chunked"  # of joiner_peak.py
-
-    def joiner(self, V, activation="relu"):
-        return joiner_of(V, activation, self.durations)
-
-    def __call__(self, joiner, V, rows=20, **options):
-        """The loss of this joiner of V classes, with `rows` rows in flight."""
-        memory = budget(rows, V + len(self.durations))
-        return self.loss(joiner, *([self.durations] if self.durations else []), memory, **options)
-
-    def reference(self, joiner, batch, **options):
-        weights = np.ones(len(batch[3]))
-        return reference(joiner, batch, weights, self.durations or None, **options)
-
-
-RNNT, TDT = Kind(JoinerRNNTLoss), Kind(JoinerTDTLoss, (0, 1, 2), "chunked_tdt")
 both = pytest.mark.parametrize("kind", [RNNT, TDT], ids=["rnnt", "tdt"])
+all_three = pytest.mark.parametrize("kind", [RNNT, TDT, PRUNED], ids=["rnnt", "tdt", "pruned"])
 
 
 @both
 def test_one_graph_serves_all_batches(kind):
     joiner = kind.joiner(11)
-    loss_fn = kind(joiner, 11, blank=0, reduction="sum")
-    compiles = []
-
-    @ms.constexpr(check=False)
-    def count_compiles():
-        compiles.append(1)
-
-    class Step(nn.Cell):
-        def __init__(self):
-            super().__init__()
-            parameters = ms.ParameterTuple(loss_fn.trainable_params())
-            self.value_and_grad = ms.value_and_grad(loss_fn, (0, 1), parameters)
-
-        def construct(self, a, b, c, d, e, f, g):
-            count_compiles()
-            return self.value_and_grad(a, b, c, d, e, f, g)
-
-    ms.set_context(mode=ms.GRAPH_MODE)
-    try:
-        step = Step()
+    step = step_of(kind(joiner, 11, blank=0, reduction="sum"))
+    with one_graph(step, joiner_batch(LENGTHS, 11)) as compiled:
         for lengths in (LENGTHS, [(1, 0)], [(2, 1), (7, 5)], [(3, 1)] * 5):
             batch = joiner_batch(lengths, 11, seed=len(lengths))
-            inputs = [Tensor(x) for x in batch]
-            if not compiles:
-                set_dynamic(step, inputs)
-            errors = relative_errors(flat(step(*inputs)), kind.reference(joiner, batch, blank=0))
+            got = flat(compiled(*map(Tensor, batch)))
+            errors = relative_errors(got, kind.reference(joiner, batch, blank=0))
             assert max(errors) <= TOLERANCE["joiner_float64"]
-        assert len(compiles) == 1
-    finally:
-        ms.set_context(mode=ms.PYNATIVE_MODE)
 
 
-@both
+@all_three
 def test_the_same_bits_in_each_run_and_for_any_number_of_threads(kind):
-    batch = joiner_batch(LENGTHS, 300)
+    batch = kind.batch(LENGTHS, 300)
     loss_fn = kind(kind.joiner(300), 300, reduction="none")
     results = []
     try:
@@ -117,13 +64,13 @@ def test_nan_stays_in_its_sample(kind, mode):
             assert error <= TOLERANCE["joiner_float64"]
 
 
-@both
+@all_three
 @pytest.mark.parametrize(
     "mode, label", [("pynative", -1), ("pynative", 11), ("pynative", 99999), ("graph", -1)]
 )
 def test_an_unchecked_bad_label_costs_its_sample_only(kind, mode, label):
     """Loss NaN, gradient 0: no parameter is spoilt."""
-    batch = joiner_batch(LENGTHS, 11)
+    batch = kind.batch(LENGTHS, 11)
     loss_fn = kind(kind.joiner(11), 11, reduction="none", validate=False)
     expected = gradients(loss_fn, batch, mode, [1, 0, 1])
     batch[2][1, 0] = label
@@ -144,11 +91,12 @@ def test_unchecked_bad_rows_and_lengths_are_harmless(kind, place, value):
     assert all(not x.any() for x in rest)
 
 
-@pytest.mark.parametrize("kind, options", [(RNNT, {}), (TDT, {"sigma": 0.05})], ids=["rnnt", "tdt"])
+@all_three
 @pytest.mark.parametrize("mode, level", [("pynative", "O2"), ("pynative", "O3"), ("graph", "O2")])
-def test_mixed_precision(kind, options, mode, level):
+def test_mixed_precision(kind, mode, level):
     """A blank that float16 does not hold, and a loss that float16 would round."""
-    batch = joiner_batch(LENGTHS, 2100)
+    batch = kind.batch(LENGTHS, 2100)
+    options = {"sigma": 0.05} if kind is TDT else {}
     loss_fn = kind(kind.joiner(2100, "tanh"), 2100, blank=2051, reduction="sum", **options)
     expected = gradients(loss_fn, batch)
     half = amp.auto_mixed_precision(copy.deepcopy(loss_fn), level, ms.float16)
@@ -162,29 +110,10 @@ def test_peak_memory(kind, mode):
     assert peak_in_logits(kind.form, mode) <= TOLERANCE["joiner_peak_memory"]
 
 
-@both
+@all_three
 def test_double_backward_is_an_error_and_leaves_the_next_call_right(kind):
     loss_fn = kind(kind.joiner(11, "tanh"), 11)
-    inputs = [Tensor(x) for x in joiner_batch(LENGTHS, 11)]
-    refusal = f"{kind.loss.__name__} does not support double backward"
-
-    def once(a, b, c, d, e, f, g):
-        return ms.grad(loss_fn)(a, b, c, d, e, f, g)
-
-    def squared(a, b, c, d, e, f, g):
-        return (once(a, b, c, d, e, f, g) ** 2).sum()
-
-    def twice(a, b, c, d, e, f, g):
-        return ms.grad(squared)(a, b, c, d, e, f, g)
-
-    expected = once(*inputs).asnumpy()
-    for second in (twice, ms.jit(twice)):
-        with pytest.raises(RuntimeError, match=refusal):
-            second(*inputs).asnumpy()
-        for first in (once, ms.jit(once)):
-            error = np.abs(first(*inputs).asnumpy() - expected).max()
-            print(f"max error {error:.3g}")
-            assert error <= 1e-6
+    refuse_double_backward(loss_fn, kind.batch(LENGTHS, 11), kind.loss.__name__)
 
 
 @both

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JoinerRNNTLoss against float64 NumPy and against PackedJoiner + RNNTLoss, which it replaces."""
+"""JoinerRNNTLoss and JoinerTDTLoss against float64 NumPy and against a joiner and its loss, which
+they replace; what JoinerRNNTLoss refuses."""
 
 import math
 from functools import partial
@@ -10,67 +11,97 @@ from joiner_calls import (
     DE,
     DP,
     LENGTHS,
-    MODES,
-    ROWS,
+    RNNT,
+    TDT,
     WEIGHTS,
     J,
+    Kind,
+    OneOutput,
     Plain,
-    budget,
-    gradients,
     joiner_batch,
     joiner_of,
     reference,
-    relative_errors,
 )
 from joiner_calls import refused as refused_by
 from mindspore import Tensor, nn
+from modes import MODES, gradients
+from oracles import relative_errors
 from tolerances import TOLERANCE
 
-from mindspore_rnnt import JoinerRNNTLoss, PackedJoiner, packed_indices
+from mindspore_rnnt import JoinerRNNTLoss, JoinerTDTLoss, PackedJoiner, packed_indices
 
 refused = partial(refused_by, JoinerRNNTLoss, {"joiner": joiner_of(11)})
 
 
+ROWS = 24 + 12 + 18
+
+
 @pytest.mark.parametrize(
-    "V, rows", [(2, 1), (300, 7), (11, 20), (2, ROWS - 1), (300, ROWS), (11, 2 * ROWS)]
+    "V, rows, durations",
+    [
+        *((2, 1, ()), (300, 7, ()), (11, 20, ())),
+        *((2, ROWS - 1, ()), (300, ROWS, ()), (11, 2 * ROWS, ())),
+        *((2, 1, (1, 0)), (300, 7, (0, 1, 2, 3, 4)), (11, 20, (2, 1))),
+        *((11, ROWS - 1, (0, 1, 2)), (9, 2 * ROWS, (1, 2))),
+    ],
+    ids=str,
 )
-def test_equals_float64_whatever_the_chunks(V, rows):
+def test_equals_float64_whatever_the_chunks(V, rows, durations):
     """A row a chunk, less than a sample, across samples, an overlap of one row, one chunk."""
-    joiner, batch = joiner_of(V), joiner_batch(LENGTHS, V)
-    loss_fn = JoinerRNNTLoss(joiner, budget(rows, V), blank=0, reduction="none")
+    kind = Kind(JoinerTDTLoss, durations) if durations else RNNT
+    joiner, batch = kind.joiner(V), joiner_batch([*LENGTHS[:2], (6, 2)], V)
+    options = {"blank": 0, "reduction": "none"} | ({"sigma": 0.05} if durations else {})
+    loss_fn = kind(joiner, V, rows, **options)
     assert loss_fn.phases.chunk_rows == rows
-    expected = reference(joiner, batch, WEIGHTS, blank=0)
+    expected = kind.reference(joiner, batch, WEIGHTS, **options)
     errors = relative_errors(gradients(loss_fn, batch, weights=WEIGHTS), expected)
     assert max(errors) <= TOLERANCE["joiner_float64"]
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_equals_float64_in_every_mode(mode):
-    joiner, batch = joiner_of(11), joiner_batch(LENGTHS, 11)
-    options = {"blank": 3, "clamp": 0.05, "fastemit_lambda": 0.2}
-    loss_fn = JoinerRNNTLoss(joiner, budget(20, 11), **options, reduction="none")
-    expected = reference(joiner, batch, WEIGHTS, **options)
-    errors = relative_errors(gradients(loss_fn, batch, mode, WEIGHTS), expected)
-    assert max(errors) <= TOLERANCE["joiner_float64"]
+@pytest.mark.parametrize(
+    "mode, kind, two_outputs",
+    [
+        *((mode, RNNT, False) for mode in MODES),
+        *((mode, TDT, True) for mode in MODES),
+        *((mode, TDT, False) for mode in ("pynative", "graph_dynamic")),
+    ],
+    ids=lambda x: x.loss.__name__ if isinstance(x, Kind) else None,
+)
+def test_equals_float64_in_every_mode(mode, kind, two_outputs):
+    joiner = OneOutput(14) if kind is TDT and not two_outputs else kind.joiner(11)
+    options = {"blank": 3, "clamp": 0.05, "fastemit_lambda": 0.2, "reduction": "none"}
+    options |= {"sigma": 0.1} if kind is TDT else {}
+    batch = joiner_batch(LENGTHS, 11)
+    expected = kind.reference(joiner, batch, WEIGHTS, **options)
+    got = gradients(kind(joiner, 11, **options), batch, mode, WEIGHTS)
+    assert max(relative_errors(got, expected)) <= TOLERANCE["joiner_float64"]
 
 
 @pytest.mark.parametrize(
-    "options",
+    "kind, activation, options",
     [
-        {},
-        {"blank": 0, "reduction": "sum"},
-        {"blank": -4, "reduction": "mean", "clamp": 0.02},
-        {"fastemit_lambda": 0.3, "reduction": "none"},
-        {"fused_log_softmax": False, "zero_infinity": True, "reduction": "none"},
+        *(
+            (RNNT, activation, options)
+            for activation in ("tanh", "relu")
+            for options in (
+                {},
+                {"blank": 0, "reduction": "sum"},
+                {"blank": -4, "reduction": "mean", "clamp": 0.02},
+                {"fastemit_lambda": 0.3, "reduction": "none"},
+                {"fused_log_softmax": False, "zero_infinity": True, "reduction": "none"},
+            )
+        ),
+        (TDT, "tanh", {"blank": 0, "reduction": "sum", "sigma": 0.05}),
+        (TDT, "tanh", {"blank": -4, "reduction": "mean", "clamp": 0.02}),
+        (TDT, "tanh", {"fastemit_lambda": 0.3, "zero_infinity": True, "reduction": "none"}),
     ],
     ids=str,
 )
-@pytest.mark.parametrize("activation", ["tanh", "relu"])
-def test_equals_the_unchunked_path(activation, options):
-    joiner, batch = joiner_of(64, activation), joiner_batch(LENGTHS, 64)
-    loss_fn = JoinerRNNTLoss(joiner, budget(20, 64), **options)
-    expected = gradients(Plain(joiner, **options), batch)
-    assert max(relative_errors(gradients(loss_fn, batch), expected)) <= TOLERANCE["joiner"]
+def test_equals_the_unchunked_path(kind, activation, options):
+    joiner, batch = kind.joiner(64, activation), joiner_batch(LENGTHS, 64)
+    expected = gradients(Plain(joiner, kind.durations, **options), batch)
+    got = gradients(kind(joiner, 64, **options), batch)
+    assert max(relative_errors(got, expected)) <= TOLERANCE["joiner"]
 
 
 def certain_batch(logit):
@@ -106,7 +137,7 @@ def test_rounding_gives_no_loss_below_zero(logit):
     assert abs(loss[1] + math.log(2)) <= TOLERANCE["loss_absolute"]
 
 
-@pytest.mark.parametrize("mode, blank", [("pynative", 0), *((mode, -3) for mode in MODES)])
+@pytest.mark.parametrize("mode, blank", [("pynative", 0), ("pynative", -3), ("graph_dynamic", -3)])
 def test_no_loss_below_zero_unless_the_blank_is_a_label(mode, blank):
     joiner, batch = certain_batch(61.5)
     loss_fn = JoinerRNNTLoss(joiner, blank=blank, reduction="none", fastemit_lambda=0.5)

@@ -8,8 +8,8 @@ import mindspore as ms
 import numpy as np
 import pytest
 from calls import loss_and_gradient, numbers, tensors
-from mindspore import Tensor, nn
-from modes import ALL_MODES
+from mindspore import Tensor
+from modes import ALL_MODES, flat, one_graph, refuse_double_backward, step_of
 from oracles import random_batch, report, rnnt_loss_reference
 
 from mindspore_rnnt import RNNTLoss, rnnt_loss
@@ -28,49 +28,17 @@ def test_modes_give_the_same_bits(form):
 
 @pytest.mark.parametrize("form", ["fused", "two-op"])
 def test_one_compile_serves_all_batch_sizes(form):
-    class Net(nn.Cell):
-        compiles = 0
-
-        def __init__(self):
-            super().__init__()
-            self.loss_fn = RNNTLoss(reduction="sum", fused_grad=form == "fused").set_train()
-
-        def construct(self, logits, targets, logit_lengths, target_lengths):
-            _count_compiles()
-            return self.loss_fn(logits, targets, logit_lengths, target_lengths)
-
-    class Step(nn.Cell):
-        def __init__(self):
-            super().__init__()
-            self.value_and_grad = ms.value_and_grad(Net())
-
-        def construct(self, *inputs):
-            return self.value_and_grad(*inputs)
-
-    ms.set_context(mode=ms.GRAPH_MODE)
-    try:
-        step = Step()
-        ints = [Tensor(shape=s, dtype=ms.int32) for s in ((None, None), (None,), (None,))]
-        step.set_inputs(Tensor(shape=(None, 9), dtype=ms.float32), *ints)
-        COMPILES.clear()
-        for B in (1, 2, 3, 5):
-            batch = random_batch(list(itertools.islice(itertools.cycle(LENGTHS), B)), V=9, seed=B)
-            layout = batch.layout(padded=False)
-            loss, gradient = step(*tensors(layout))
+    loss_fn = RNNTLoss(reduction="sum", fused_grad=form == "fused").set_train()
+    layouts = []
+    for B in (1, 2, 3, 5):
+        lengths = list(itertools.islice(itertools.cycle(LENGTHS), B))
+        layouts.append(random_batch(lengths, V=9, seed=B).layout(padded=False))
+    with one_graph(step_of(loss_fn, wanted=(0,)), layouts[0]) as compiled:
+        for layout in layouts:
+            (loss, gradient) = flat(compiled(*tensors(layout)))
             expected, expected_gradient = rnnt_loss_reference(*layout, reduction="sum")
-            assert report("loss", numbers(loss), expected) <= 3e-5
-            assert report("gradient", numbers(gradient), expected_gradient) <= 2e-6
-        assert len(COMPILES) == 1
-    finally:
-        ms.set_context(mode=ms.PYNATIVE_MODE)
-
-
-COMPILES = []
-
-
-@ms.constexpr(check=False)
-def _count_compiles():
-    COMPILES.append(1)
+            assert report("loss", loss, expected) <= 3e-5
+            assert report("gradient", gradient, expected_gradient) <= 2e-6
 
 
 def test_function_and_cell_agree_by_position_and_by_keyword():
@@ -111,27 +79,9 @@ def test_training_does_not_change_the_gradient(fused_grad, mode):
 @pytest.mark.parametrize("fused_grad", [True, False])
 def test_double_backward_is_an_error_and_leaves_the_next_call_right(fused_grad):
     layout = random_batch(LENGTHS, V=9).layout(padded=False)
-    inputs = tensors(layout)
     _, expected = rnnt_loss_reference(*layout, reduction="mean")
-
-    def loss(logits, targets, logit_lengths, target_lengths):
-        return rnnt_loss(logits, targets, logit_lengths, target_lengths, fused_grad=fused_grad)
-
-    def of_gradient(logits, targets, logit_lengths, target_lengths):
-        gradient = ms.grad(loss)(logits, targets, logit_lengths, target_lengths)
-        return (gradient * gradient).sum()
-
-    def once(logits, targets, logit_lengths, target_lengths):
-        return ms.grad(loss)(logits, targets, logit_lengths, target_lengths)
-
-    def twice(logits, targets, logit_lengths, target_lengths):
-        return ms.grad(of_gradient)(logits, targets, logit_lengths, target_lengths)
-
-    for second in (twice, ms.jit(twice)):
-        with pytest.raises(RuntimeError, match="does not support double backward"):
-            second(*inputs)[0].asnumpy()
-        for first in (once, ms.jit(once)):
-            assert report("gradient", numbers(first(*inputs)), expected) <= 2e-6
+    name = r"rnnt_loss \(or RNNTLoss\)"
+    refuse_double_backward(rnnt_loss, layout, name, expected, fused_grad=fused_grad)
 
 
 @pytest.mark.parametrize("fused_grad", [True, False])

@@ -1,29 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JoinerTDTLoss against float64 NumPy and against a joiner + tdt_loss, which it replaces."""
+"""What JoinerTDTLoss has beside what test_joiner_loss.py says: layers without a bias, samples that
+no path crosses, refusals."""
 
 import copy
 from functools import partial
 
-import mindspore as ms
 import numpy as np
 import pytest
-from joiner_calls import (
-    DE,
-    DP,
-    LENGTHS,
-    MODES,
-    WEIGHTS,
-    J,
-    PlainTDT,
-    budget,
-    gradients,
-    joiner_batch,
-    reference,
-    relative_errors,
-)
+from joiner_calls import LENGTHS, J, OneOutput, Plain, budget, joiner_batch, reference
 from joiner_calls import joiner_of as joiner_with
 from joiner_calls import refused as refused_by
 from mindspore import Tensor, nn
+from modes import gradients
+from oracles import relative_errors
 from tolerances import TOLERANCE
 
 from mindspore_rnnt import JoinerTDTLoss
@@ -33,77 +22,14 @@ joiner_of = partial(joiner_with, durations=DURATIONS)
 refused = partial(refused_by, JoinerTDTLoss, {"joiner": joiner_of(11), "durations": DURATIONS})
 
 
-class OneOutput(nn.Cell):
-    """A joiner whose output holds both heads, the durations last."""
-
-    def __init__(self, entries):
-        super().__init__()
-        ms.set_seed(0)
-        self.encoder_proj = nn.Dense(DE, J)
-        self.predictor_proj = nn.Dense(DP, J, has_bias=False)
-        self.activation = nn.ReLU()
-        self.output = nn.Dense(J, entries)
-
-
-@pytest.mark.parametrize(
-    "V, rows, durations",
-    [
-        (2, 1, (1, 0)),
-        (300, 7, (0, 1, 2, 3, 4)),
-        (11, 53, (0, 1, 2)),
-        (11, 20, (2, 1)),
-        (9, 99, (1, 2)),
-    ],
-    ids=str,
-)
-def test_equals_float64_whatever_the_chunks(V, rows, durations):
-    """A row a chunk, less than a sample with an overlap, across samples, one chunk."""
-    joiner, batch = joiner_of(V, durations=durations), joiner_batch([*LENGTHS[:2], (6, 2)], V)
-    memory_budget = budget(rows, V + len(durations))
-    options = {"blank": 0, "reduction": "none", "sigma": 0.05}
-    loss_fn = JoinerTDTLoss(joiner, durations, memory_budget, **options)
-    assert loss_fn.phases.chunk_rows == rows
-    expected = reference(joiner, batch, WEIGHTS, durations, **options)
-    errors = relative_errors(gradients(loss_fn, batch, weights=WEIGHTS), expected)
-    assert max(errors) <= TOLERANCE["joiner_float64"]
-
-
-@pytest.mark.parametrize("two_outputs", [True, False], ids=["two outputs", "one output"])
-@pytest.mark.parametrize("mode", MODES)
-def test_equals_float64_in_every_mode(mode, two_outputs):
-    joiner, batch = joiner_of(11) if two_outputs else OneOutput(14), joiner_batch(LENGTHS, 11)
-    options = {"blank": 3, "clamp": 0.05, "fastemit_lambda": 0.2, "sigma": 0.1}
-    options |= {"reduction": "none"}
-    loss_fn = JoinerTDTLoss(joiner, DURATIONS, budget(20, 14), **options)
-    expected = reference(joiner, batch, WEIGHTS, DURATIONS, **options)
-    errors = relative_errors(gradients(loss_fn, batch, mode, WEIGHTS), expected)
-    assert max(errors) <= TOLERANCE["joiner_float64"]
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"blank": 0, "reduction": "sum", "sigma": 0.05},
-        {"blank": -4, "reduction": "mean", "clamp": 0.02},
-        {"fastemit_lambda": 0.3, "zero_infinity": True, "reduction": "none"},
-    ],
-    ids=str,
-)
-def test_equals_the_unchunked_path(options):
-    joiner, batch = joiner_of(64, activation="tanh"), joiner_batch(LENGTHS, 64)
-    loss_fn = JoinerTDTLoss(joiner, DURATIONS, budget(20, 67), **options)
-    expected = gradients(PlainTDT(joiner, DURATIONS, **options), batch)
-    assert max(relative_errors(gradients(loss_fn, batch), expected)) <= TOLERANCE["joiner"]
-
-
 def test_biases_are_optional():
     """Of either output layer. What is missing counts as 0."""
     joiner, batch = joiner_of(11), joiner_batch(LENGTHS, 11)
-    expected = gradients(PlainTDT(joiner, DURATIONS, reduction="sum"), batch)
+    expected = gradients(Plain(joiner, DURATIONS, reduction="sum"), batch)
     for name, left_out in (("output", 7), ("duration_output", 9)):
         layer = getattr(joiner, name)
         layer.bias.set_data(Tensor(np.zeros(layer.bias.shape, np.float32)))
-        whole = gradients(PlainTDT(joiner, DURATIONS, reduction="sum"), batch)
+        whole = gradients(Plain(joiner, DURATIONS, reduction="sum"), batch)
         without = copy.deepcopy(joiner)
         smaller = nn.Dense(J, layer.out_channels, has_bias=False)
         smaller.weight.set_data(layer.weight)
