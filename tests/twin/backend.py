@@ -15,6 +15,7 @@ from mindspore_rnnt.kernels.signatures import SIGNATURES
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import kernel_on_twin as twin
+from rules import SETTINGS
 
 PHASES = {
     "RnntFused": twin.ROW_STATS | twin.LATTICE | twin.ROW_GRAD,
@@ -32,9 +33,8 @@ PHASES = {
 # statements run under each of them, so each is one way in which the hardware may behave.
 TWIN_SETTINGS = {
     "twin": {},
-    "twin-nan_max=1": {"nan_max": 1, "ln_zero": 1, "flush": 1, "saturate": 1, "reduce_order": 1},
-    "twin-nan_max=2": {"nan_max": 2, "ln_zero": 1, "flush": 0, "saturate": 1, "deferred": 1},
-    "twin-ulp_noise=2": {"nan_max": 0, "flush": 1, "ulp_noise": 2},
+    "twin-deferred": {"deferred": 1, **SETTINGS[0]},
+    **{f"twin-rules{number}": rules for number, rules in enumerate(SETTINGS) if number > 0},
 }
 
 

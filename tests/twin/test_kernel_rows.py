@@ -12,7 +12,7 @@ from oracles import TOLERANCE, random_batch, report
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import kernel_on_twin as twin
-from test_kernel_rules import RULES, ULP_NOISE
+from rules import RULES, ULP_NOISE
 
 from mindspore_rnnt.reference import rnnt_loss_reference
 

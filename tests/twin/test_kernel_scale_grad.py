@@ -11,7 +11,7 @@ from oracles import random_batch
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import kernel_on_twin as twin
-from test_kernel_rules import RULES
+from rules import RULES
 
 LENGTHS = [(6, 4), (9, 0), (3, 5), (1, 2)]
 WEIGHTS = np.array([2.5, -3.0, 0.0, 1.0], np.float32)

@@ -13,8 +13,8 @@ from tdt import DURATION_SETS
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import kernel_on_twin as twin
+from rules import RULES, SETTINGS
 from tdt_problem import OUTPUTS, TdtProblem, same
-from test_kernel_rules import RULES, SETTINGS
 
 from mindspore_rnnt.native import pack_params, run_op
 
