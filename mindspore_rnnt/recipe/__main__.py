@@ -6,6 +6,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,8 +37,14 @@ def _demo(options: argparse.Namespace) -> int:
 
     config = _config(options)
     config.train.replaceable = True  # a demo can be seen again
-    loop.run(config)
-    evaluate.run(config.train.output)
+    folder = config.train.output
+    with _kept(
+        f"what was saved stays in {folder}: 'train' with the same options and --resume goes on "
+        "from its newest checkpoint"
+    ):
+        loop.run(config)
+    with _kept(f"the trained model stays in {folder}: 'evaluate --checkpoint {folder}' shows it"):
+        evaluate.run(folder)
     return 0
 
 
@@ -44,15 +52,11 @@ def _train(options: argparse.Namespace) -> int:
     from .commands import train
 
     config = _config(options)
-    try:
+    with _kept(
+        f"what was saved stays in {config.train.output}: the same command with --resume goes on "
+        "from its newest checkpoint"
+    ):
         return train.run(config)
-    except KeyboardInterrupt:
-        print(
-            f"\nwhat was saved stays in {config.train.output}: the same command with --resume goes "
-            "on from its newest checkpoint",
-            file=sys.stderr,
-        )
-        raise
 
 
 def _evaluate(options: argparse.Namespace) -> int:
@@ -65,7 +69,10 @@ def _evaluate(options: argparse.Namespace) -> int:
             "by --set, and leave out --config, --output and --full"
         )
     if options.full:
-        study.run(_config(options), options.weights)
+        config = _config(options)
+        runs = f"runs that are done stay in {config.train.output}"
+        with _kept(f"{runs}: the same command makes all of them again"):
+            study.run(config, options.weights)
         return 0
     if options.config:
         config = _config(options)
@@ -74,7 +81,8 @@ def _evaluate(options: argparse.Namespace) -> int:
         folder = options.checkpoint or _config(options).train.output
         config = run_folder.load_config(folder, options.set)
     how = {"by_voice": True, "weights": options.weights, "recalibrate": options.recalibrate}
-    evaluate.run(folder, config, **how)
+    with _kept(f"what was written stays in {folder}: the same command begins again"):
+        evaluate.run(folder, config, **how)
     return 0
 
 
@@ -121,6 +129,16 @@ def _export(options: argparse.Namespace) -> int:
     output = options.output or Path(options.checkpoint) / "export"
     export.run(options.checkpoint, output, options.weights)
     return 0
+
+
+@contextmanager
+def _kept(what: str) -> Iterator[None]:
+    """Ctrl-C within says what is left of the work, and what goes on with it."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print(f"\n{what}", file=sys.stderr)
+        raise
 
 
 def _config(options: argparse.Namespace) -> Config:

@@ -140,14 +140,72 @@ def test_help_needs_no_extra_and_its_lack_is_one_line(gone, tmp_path):
     assert f"{gone} of the extra 'demo' must be installed: pip install" in done.stderr
 
 
-def test_ctrl_c_says_how_to_resume(monkeypatch, capsys, tmp_path):
-    from mindspore_rnnt.recipe.commands import train
+@pytest.fixture
+def no_data(monkeypatch):
+    """What would be long work says so instead."""
 
-    def stop(config):
+    def work(*_):
+        raise RuntimeError("long work")
+
+    monkeypatch.setattr(dataset, "load", work)
+    monkeypatch.setattr(dataset, "load_heldout", work)
+
+
+@pytest.mark.parametrize("name", ["train", "demo", "evaluate --full", "synth", "pack"])
+def test_a_folder_that_cannot_be_written_is_found_before_the_work(name, no_data, tmp_path, capsys):
+    (tmp_path / "file").touch()
+    assert cli.main([*name.split(), "--output", str(tmp_path / "file" / "results")]) == 1
+    captured = capsys.readouterr()
+    assert len(captured.err.splitlines()) == 1 and str(tmp_path / "file") in captured.err
+    assert cli.main([*name.split(), "--output", str(tmp_path / "new" / "results")]) == 1
+    assert "long work" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name, taken", [("synth", "heldout"), ("synth", "heldout.jsonl/a")])
+def test_a_part_of_a_corpus_that_cannot_be_written_too(name, taken, no_data, tmp_path, capsys):
+    (tmp_path / taken).parent.mkdir(exist_ok=True)
+    (tmp_path / taken).touch()
+    assert cli.main([name, "--output", str(tmp_path)]) == 1
+    assert str(tmp_path / taken.partition("/")[0]) in capsys.readouterr().err
+
+
+def test_a_cache_that_cannot_be_written_too(no_data, tmp_path, capsys):
+    (tmp_path / "file").touch()
+    cache = ["--set", f"features.cache={tmp_path}/file/cache"]
+    assert cli.main(["train", "--output", str(tmp_path / "run"), *cache]) == 1
+    assert f"{tmp_path}/file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("file", ["evaluation.json", "hypotheses.jsonl", "calibration.json"])
+def test_results_that_cannot_be_written_too(file, no_data, tmp_path, monkeypatch, capsys):
+    config.save(config.load(), tmp_path / "config.yaml")
+    monkeypatch.setattr(evaluate, "load_run", lambda folder, config, _: (None, config, None, None))
+    (tmp_path / file).mkdir()
+    assert cli.main(["evaluate", "--checkpoint", str(tmp_path)]) == 1
+    assert str(tmp_path / file) in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "name, stopped, kept",
+    [
+        ("train", "loop", "what was saved stays in {}: the same command with --resume"),
+        ("demo", "loop", "what was saved stays in {}: 'train' with the same options and --resume"),
+        ("demo", "evaluate", "the trained model stays in {}: 'evaluate --checkpoint {}' shows it"),
+        ("evaluate", "evaluate", "what was written stays in {}: the same command begins again"),
+        ("evaluate --full", "loop", "runs that are done stay in {}: the same command makes all"),
+    ],
+)
+def test_ctrl_c_says_what_is_kept(name, stopped, kept, monkeypatch, capsys, tmp_path):
+    def stop(*_, **more):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(train, "run", stop)
-    assert cli.main(["train", "--output", str(tmp_path / "run")]) == 130
+    folder = tmp_path / "run"
+    folder.mkdir()
+    config.save(config.load(), folder / "config.yaml")
+    for module in (loop, evaluate):
+        of_module = module.__name__.endswith(stopped)
+        monkeypatch.setattr(module, "run", stop if of_module else lambda *_, **more: None)
+    assert cli.main([*name.split(), "--output", str(folder)]) == 130
     error = capsys.readouterr().err
-    assert f"stays in {tmp_path / 'run'}: the same command with --resume" in error
+    assert kept.format(folder, folder) in error
     assert "Traceback" not in error and "stopped by Ctrl-C" in error

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ...tools.command import prepare_file
 from ..bar import bar
 from ..data import dataset
 from ..data.conditions import CLEAN, PLANT, Condition, Trials, conditions
@@ -33,6 +34,7 @@ from ..sound.levels import gain, power
 
 TICKETS = 3
 STREAMED = 10  # utterances
+EVALUATION, HYPOTHESES = "evaluation.json", "hypotheses.jsonl"
 Results = dict[str, list[Decoded]]
 
 
@@ -52,6 +54,8 @@ def run(
     """
     folder = Path(folder)
     recogniser, config, vocabulary, cmvn = load_run(folder, config, weights)
+    for name in (EVALUATION, HYPOTHESES, confidence.FILE):
+        prepare_file(folder / name)
     heldout = dataset.load_heldout(config)
     grammar = load_grammar(config.data.grammar) if config.data.grammar else None
     parser = TicketParser(grammar) if grammar else None
@@ -76,7 +80,7 @@ def run(
     print(format_table(rows))
     found: dict = {"rates": rows, "reliability": _reliability(results, calibration)}
     _save(found, folder)
-    _write_hypotheses(results, judge, folder / "hypotheses.jsonl")
+    _write_hypotheses(results, judge, folder / HYPOTHESES)
     print("\nConfidence of characters, on utterances that the calibration has not seen:")
     print(format_table(found["reliability"]))
     if changed and not recalibrate:
@@ -117,7 +121,7 @@ def _heard(heldout: Sequence[Utterance], decoded: Sequence[Decoded]) -> list[Utt
 
 
 def _save(found: dict, folder: Path) -> None:
-    (folder / "evaluation.json").write_text(json.dumps(found, indent=1), encoding="utf-8")
+    (folder / EVALUATION).write_text(json.dumps(found, indent=1), encoding="utf-8")
 
 
 def _not_own(folder: Path, config: Config, weights: str) -> list[str]:

@@ -19,6 +19,7 @@ from pathlib import Path
 import mindspore as ms
 from mindspore import Tensor, nn
 
+from ...tools.command import prepare_folder
 from ...tools.configs import config_path
 from ..data.buckets import SUBSAMPLING
 from ..decoding.confidence import Calibration
@@ -35,7 +36,7 @@ def run(checkpoint: str | Path, output: str | Path, weights: str = "mean") -> Pa
     folder = Path(output)
     refuse_model(folder)
     recogniser, config, _, _ = load_run(checkpoint, weights=weights)
-    folder.mkdir(parents=True, exist_ok=True)
+    prepare_folder(folder)
     for name in BESIDE:
         shutil.copyfile(Path(checkpoint) / name, folder / name)
     Calibration.load(checkpoint).save(folder)

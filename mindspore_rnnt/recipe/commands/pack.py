@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ...tools.command import prepare_folder
 from ..data import dataset, shards
 from ..decoding.run_folder import refuse_model
 from ..settings import Config
@@ -19,8 +20,8 @@ def run(config: Config, output: str | Path, count: int) -> None:
         raise ValueError(f"--shards must be at least 1, but got {count}")
     folder, lines = Path(output), []
     refuse_model(folder)
+    prepare_folder(folder)
     train, heldout, vocabulary = dataset.load(config)
-    folder.mkdir(parents=True, exist_ok=True)
     spoken = [item for item in train if item.text]
     with shards.replacing(folder) as draft:
         for name, part in (("train", spoken), ("heldout", heldout)):

@@ -36,10 +36,10 @@ def run(
     else:
         unseen = packages.draw_sentences(found, share, data.seed)
     parts = packages.split(found, unseen, heldout_speakers)
+    parts = {name: part for name, part in parts.items() if part}
+    corpus.prepare_manifests(output, parts)
     manifests, rate = {}, config.features.sample_rate
     for name, part in parts.items():
-        if not part:
-            continue
         some = _draw(part, limit, config.data.seed) if limit else part
         bad = corpus.BadFiles()
         written = corpus.write_manifest(_utterances(some, name, rate, bad), output, name)

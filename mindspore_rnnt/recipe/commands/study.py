@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ...tools.command import prepare_file
 from ..decoding.scoring import format_table
 from ..settings import Config
 from ..training import loop
@@ -21,6 +22,7 @@ RATES = ("cer", "sentences", "slots", "wrong orders")
 def run(config: Config, weights: str = "mean") -> list[dict]:
     """Train evaluate.train_seeds twice each; print and save mean and worst of every condition."""
     folder = Path(config.train.output)
+    summary = prepare_file(folder / "study.json")
     kinds = {"clean": 0.0, "noise": config.noise.probability}
     rows = []
     for kind, probability in kinds.items():
@@ -35,7 +37,7 @@ def run(config: Config, weights: str = "mean") -> list[dict]:
             runs.append(evaluate.run(one.train.output, by_voice=True, weights=weights))
         rows += [{"trained with": kind, **row} for row in summarise(runs)]
     print("\n" + format_table(rows))
-    (folder / "study.json").write_text(json.dumps(rows, indent=1), encoding="utf-8")
+    summary.write_text(json.dumps(rows, indent=1), encoding="utf-8")
     return rows
 
 

@@ -14,6 +14,7 @@ from ..settings import Config
 def run(config: Config, output: str | Path) -> None:
     folder = Path(output)
     refuse_model(folder)
+    corpus.prepare_manifests(folder, ("train", "heldout"))
     train, heldout, vocabulary = dataset.load(config)
     spoken = [item for item in train if item.text]
     for name, part in (("train", spoken), ("heldout", heldout)):

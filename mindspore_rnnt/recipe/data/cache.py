@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ...tools.command import prepare_folder
 from ...tools.replacing import replacing
 from ..settings import FeaturesConfig
 from .corpus import Utterance
@@ -27,7 +28,7 @@ class FeatureCache:
         settings = {k: v for k, v in values if not k.startswith(("cache", "cmvn"))}
         self._settings = repr(sorted(settings.items()))
         if self._folder:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            prepare_folder(self._folder)
 
     def __getstate__(self) -> dict:
         """For a worker process, which fills a memory of its own."""

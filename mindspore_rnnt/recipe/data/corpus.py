@@ -19,6 +19,7 @@ import numpy as np
 import soundfile
 from scipy.signal import resample_poly
 
+from ...tools.command import prepare_file, prepare_folder
 from ..bar import bar
 from ..settings import Config
 from .buckets import SUBSAMPLING
@@ -154,13 +155,20 @@ def readable(
             yield item, audio
 
 
+def prepare_manifests(folder: str | Path, names: Iterable[str]) -> None:
+    """Makes and tries the folders and manifests that `write_manifest` will write."""
+    for name in names:
+        prepare_file(_manifest(folder, name))
+        prepare_folder(Path(folder, name))
+
+
 def write_manifest(utterances: Iterable[Utterance], folder: str | Path, name: str) -> Path:
     """Write wav files and `<name>.jsonl` that names them: the form `load_corpus` reads.
 
     What cannot be read is left out with a warning.
     """
     folder, bad = Path(folder), BadFiles()
-    (folder / name).mkdir(parents=True, exist_ok=True)
+    prepare_manifests(folder, (name,))
     lines: list[str] = []
     known: set[str] = set()
     for item, audio in readable(utterances, bad):
@@ -175,9 +183,13 @@ def write_manifest(utterances: Iterable[Utterance], folder: str | Path, name: st
     bad.report(name, len(lines) + len(bad), strict=False)
     if not lines:
         raise ValueError(f"{name} has no usable utterance")
-    manifest = folder / f"{name}.jsonl"
+    manifest = _manifest(folder, name)
     manifest.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return manifest
+
+
+def _manifest(folder: str | Path, name: str) -> Path:
+    return Path(folder, f"{name}.jsonl")
 
 
 def _inspect(

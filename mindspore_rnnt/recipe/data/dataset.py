@@ -26,8 +26,8 @@ def build(
     config: Config, rank: int = 0, size: int = 1
 ) -> tuple[BatchSource, list[Utterance], Vocabulary, Cmvn]:
     """Training batches of this rank, held-out utterances, vocabulary and normalisation."""
+    cache = FeatureCache(config.features)  # first: its folder may be none that can be written
     train, heldout, vocabulary = load(config)
-    cache = FeatureCache(config.features)
     spoken = [item for item in train if item.text]
     some, bad = spread(spoken, config.features.cmvn_utterances), BadFiles()
     looked = bar(some, "mean and variance", "utterance")

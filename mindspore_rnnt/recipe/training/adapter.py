@@ -14,11 +14,14 @@ callbacks. With optim.loss_scale the loss is scaled by Model's own manager, whic
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import mindspore as ms
 from mindspore.amp import DynamicLossScaleManager
 from mindspore.dataset import Dataset, GeneratorDataset
 from mindspore.train import Model
 
+from ...tools.command import prepare_folder
 from ..data import dataset
 from ..data.batches import BatchSource
 from ..decoding.run_folder import start_run
@@ -37,6 +40,7 @@ def model_and_dataset(config: Config) -> tuple[Model, Dataset]:
     if config.train.resume:
         raise ValueError("train.resume is of loop.run, whose checkpoints Model does not read")
     refuse_loss(config)
+    prepare_folder(Path(config.train.output))
     ms.set_seed(config.train.seed)
     source, _, vocabulary, cmvn = dataset.build(config)
     network = transducer.build(config, len(vocabulary)).set_train()

@@ -11,6 +11,7 @@ from pathlib import Path
 import mindspore as ms
 import numpy as np
 
+from ...tools.command import prepare_folder
 from .. import config as configuration
 from ..data import dataset
 from ..data.text import Vocabulary
@@ -38,6 +39,7 @@ def run(config: Config, resume: bool = False) -> list[dict]:
     group = parallel.start(config.train.device)
     if group.leads:
         earlier_run.refuse_loss(config)  # before the data are prepared
+        prepare_folder(Path(config.train.output))
     ms.set_seed(config.train.seed)
     source, heldout, vocabulary, cmvn = dataset.build(config, group.rank, group.size)
     model = transducer.build(config, len(vocabulary)).set_train()

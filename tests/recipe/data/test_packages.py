@@ -183,6 +183,14 @@ def test_prepare_names_what_cannot_be_heard(tmp_path, capsys):
     assert "train.jsonl: 2 utterances by cards" in capsys.readouterr().out
 
 
+def test_prepare_tries_all_folders_first(syllables, grammar_file, tmp_path, monkeypatch):
+    monkeypatch.setattr(packages, "samples", None)
+    settings = config.load(None, [f"data.grammar={grammar_file}", "data.heldout_utterances=2"])
+    (tmp_path / "speakers").touch()
+    with pytest.raises(FileExistsError, match="speakers"):
+        prepare.run("gcin-voice", syllables, tmp_path, settings, ["5"])
+
+
 def test_a_folder_without_the_package_is_an_error_in_one_line(tmp_path, capsys):
     assert cli.main(["prepare", "gcin-voice", str(tmp_path)]) == 1
     error = capsys.readouterr().err
