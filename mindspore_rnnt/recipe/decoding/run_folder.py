@@ -106,7 +106,7 @@ def load_weights(
             "data.vocabulary"
         )
     parameters = {item.name: item for item in model.decoding_params()}
-    assign(parameters, ms.load_checkpoint(str(path)), path)
+    assign(parameters, load_checkpoint(path), path)
 
 
 def holds_model(folder: str | Path) -> bool:
@@ -127,6 +127,16 @@ def weights_file(folder: str | Path, weights: str) -> Path:
     if not path.is_file():
         raise FileNotFoundError(f"{folder} holds no trained model: {path} is missing")
     return path
+
+
+def load_checkpoint(path: Path, crc_check: bool = False) -> dict[str, Parameter]:
+    """`ms.load_checkpoint`, which makes a ValueError of Ctrl-C: here it stays what it is."""
+    try:
+        return ms.load_checkpoint(str(path), crc_check=crc_check)
+    except ValueError as error:
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            raise error.__cause__ from None
+        raise
 
 
 def assign(parameters: dict[str, Parameter], values: dict[str, Parameter], path: Path) -> None:

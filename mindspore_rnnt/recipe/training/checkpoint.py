@@ -23,7 +23,7 @@ import numpy as np
 from mindspore import Parameter, Tensor
 
 from ...tools.replacing import replacing
-from ..decoding.run_folder import WEIGHTS, assign
+from ..decoding.run_folder import WEIGHTS, assign, load_checkpoint
 
 POSITION = "position"
 
@@ -102,7 +102,7 @@ class Checkpoints:
 def _read(path: Path) -> dict[str, Parameter] | None:
     """The values of a checkpoint, or None and a warning for a damaged one."""
     try:
-        values = ms.load_checkpoint(str(path), crc_check=True)
+        values = load_checkpoint(path, crc_check=True)
         json.loads(values[POSITION])
     except (ValueError, RuntimeError, OSError, KeyError, TypeError) as error:
         reason = str(error).strip().partition("\n")[0]

@@ -53,6 +53,21 @@ def test_a_damaged_one_is_named_and_passed_over(three, damage, tmp_path):
     assert (mean == 1.5).all(), "of 1 and 2"
 
 
+@pytest.mark.parametrize("place", ["binascii.crc32", "Parameter"])
+def test_ctrl_c_is_no_damage(three, place, monkeypatch, tmp_path):
+    """MindSpore makes a ValueError of what comes while it reads."""
+    kept, _ = three
+
+    def stop(*_, **more):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(f"mindspore.train.serialization.{place}", stop)
+    with pytest.raises(KeyboardInterrupt):
+        kept.restore()
+    with pytest.raises(KeyboardInterrupt):
+        kept.average(2, ["weight"], tmp_path / "mean.ckpt")
+
+
 def test_only_damaged_ones_are_an_error(three):
     kept, _ = three
     for path in kept.saved():
