@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shared by all tests: the tolerance table is in `tolerances`, oracles and batches in `oracles`."""
 
+import gc
 from pathlib import Path
 
 import pytest
@@ -32,3 +33,9 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.path.is_relative_to(TESTS) and item.path.relative_to(TESTS).parts[0] in SLOW:
             item.add_marker(pytest.mark.slow)
+
+
+def pytest_collection_finish():
+    """MindSpore collects garbage before it compiles a graph: not among what is loaded by now."""
+    gc.collect()
+    gc.freeze()
