@@ -274,7 +274,7 @@ def test_double_backward_is_an_error_and_leaves_the_next_call_right():
 
 def test_a_gradient_of_0_stays_0_under_an_upstream_gradient_that_is_not_finite():
     """Of a sample without a path; the upstream gradient is infinite for both."""
-    case = Case([(3, 4), (5, 1)], (1,))
+    case = Case([(3, 4), (5, 1)], (1, 2))
 
     gradients = case.run(True, weights=np.array([np.inf, np.inf]))[1:]
     for gradient in gradients:
