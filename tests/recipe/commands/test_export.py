@@ -15,14 +15,14 @@ from mindspore_rnnt.recipe.decoding import run_folder, search
 from mindspore_rnnt.recipe.decoding.streaming import StreamingDecoder
 
 KINDS = [
-    [],
+    ["model.blocks=1"],
     [
         "model.predictor=lstm",
         "model.subsampling=conv2d",
         "model.left_chunks=2",
         "train.dtype=float16",
     ],
-    ["model.chunk_size=-1", "loss=tdt"],
+    ["model.chunk_size=-1", "model.blocks=1", "loss=tdt"],
 ]
 
 

@@ -14,21 +14,22 @@ from mindspore_rnnt.recipe.decoding.endpoint import Endpoint
 from mindspore_rnnt.recipe.decoding.recogniser import ROOM_CHUNKS, Recogniser
 from mindspore_rnnt.recipe.decoding.streaming import StreamingDecoder
 
-CASES = [
-    (4, -1, "model.predictor=stateless", "model.subsampling=stack"),
-    (4, 0, "model.predictor=lstm", "model.subsampling=stack"),
-    (4, 2, "model.predictor=lstm", "model.subsampling=conv2d"),
-    (3, 1, "model.predictor=stateless", "model.subsampling=conv2d"),
-    (1, 5, "model.predictor=stateless", "model.subsampling=stack"),
+CASES = [  # chunk size, left chunks, blocks
+    (4, -1, 2, "model.predictor=stateless", "model.subsampling=stack"),
+    (4, 0, 1, "model.predictor=lstm", "model.subsampling=stack"),
+    (4, 2, 2, "model.predictor=lstm", "model.subsampling=conv2d"),
+    (3, 1, 1, "model.predictor=stateless", "model.subsampling=conv2d"),
+    (1, 5, 1, "model.predictor=stateless", "model.subsampling=stack"),
 ]
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_stream_is_the_whole_utterance(case):
-    chunk, left, *kinds = case
+    chunk, left, blocks, *kinds = case
     settings, model = network(
         f"model.chunk_size={chunk}",
         f"model.left_chunks={left}",
+        f"model.blocks={blocks}",
         "decode.max_symbols=2",
         "endpoint.no_speech=99",
         "endpoint.longest=99",
@@ -125,7 +126,7 @@ def test_silence_is_no_utterance_and_a_long_one_is_cut():
 def test_an_utterance_is_what_its_features_alone_give():
     """Encoder and search begin anew with it."""
     rules = ["endpoint.silence=0.2", "endpoint.longest=0.6", "endpoint.overlap=0.08"]
-    settings, model = network("decode.max_symbols=1", "train.jit=false", *rules)
+    settings, model = network("decode.max_symbols=1", "train.jit=false", "model.blocks=1", *rules)
     recogniser, features = Recogniser(model), random_features(1, 200)[0]
     ended = feed(StreamingDecoder(recogniser, settings, []), features, [50])
     assert len(ended) > 2
@@ -153,7 +154,7 @@ def test_what_is_settled_stays_and_comes_as_soon_as_a_chunk_is_full():
 
 
 def test_all_is_compiled_before_the_first_speech():
-    settings, model = network("model.chunk_size=4", "decode.max_symbols=2")
+    settings, model = network("model.chunk_size=4", "model.blocks=1", "decode.max_symbols=2")
     recogniser, seen = Recogniser(model), set()
 
     def watch(name):
@@ -177,7 +178,7 @@ def test_all_is_compiled_before_the_first_speech():
 
 def test_a_chunk_costs_the_same_however_long_the_stream_has_run():
     """Shapes are what time and memory follow from: none depends on how much has been heard."""
-    settings, model = network("train.jit=false", "model.chunk_size=4")
+    settings, model = network("train.jit=false", "model.blocks=1", "model.chunk_size=4")
     left, encoder = settings.model.left_chunks, model.encoder
     assert left > 0, "bounded unless the user asks for more"
     recogniser = Recogniser(model)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One update: accumulation, clipping, values that are not finite, loss scale, compiles, dropout."""
+"""One update: accumulation, clipping, values that are not finite, loss scale, compiles, dropout.
+
+Without `jit` where it does not matter, as a compile takes longer than several updates.
+"""
 
 import numpy as np
 import pytest
@@ -10,9 +13,12 @@ from tolerances import TOLERANCE
 from mindspore_rnnt.recipe.training.parallel import Group
 from mindspore_rnnt.recipe.training.step import TrainStep, dropout_factors
 
+JIT = "train.jit=true"
+
 
 def trainer(*overrides):
-    settings, model = network("train.batch_size=4", "optim.warmup_steps=0", *overrides)
+    common = ["train.batch_size=4", "optim.warmup_steps=0", "train.jit=false", "model.blocks=1"]
+    settings, model = network(*common, *overrides)
     return model, TrainStep(model, settings, 100, Group())
 
 
@@ -64,8 +70,7 @@ def test_what_is_not_finite_changes_nothing():
     before = {item.name: item.asnumpy().copy() for item in step.state()}
     skipped = step([bad], 0, 1)
     assert first.applied and not skipped.applied
-    after = {item.name: item.asnumpy() for item in step.state()}
-    assert all(np.array_equal(before[name], after[name]) for name in before)
+    assert all(np.array_equal(before[item.name], item.asnumpy()) for item in step.state())
     assert step.skipped == 1
     last = step(batches[2:], 0, 2)
     assert step.skipped == 0
@@ -80,47 +85,57 @@ def test_the_loss_scale_halves_at_overflow_and_changes_no_update():
     bad = random_batch()
     bad["features"][:] = np.inf
     _, plain = trainer()
-    _, scaled = trainer("optim.loss_scale=1024.0")
+    model, scaled = trainer("optim.loss_scale=1024.0", JIT)
     ours, theirs = (step([random_batch()], 0, 0) for step in (scaled, plain))
     assert ours.loss == pytest.approx(theirs.loss, rel=TOLERANCE["recipe_update"])
     assert ours.norm == pytest.approx(theirs.norm, rel=TOLERANCE["recipe_update"])
     assert float(scaled.scaler.scale_value) == 1024.0
+    before = weights(model)
     assert not scaled([bad], 0, 1).applied
+    assert all(np.array_equal(before[name], value) for name, value in weights(model).items())
     assert float(scaled.scaler.scale_value) == 512.0
 
 
 def test_a_compile_for_each_padded_shape_whatever_the_lengths():
-    _, step = trainer("model.dropout=0.1")
+    _, step = trainer("model.dropout=0.1", JIT)
     before = len(ms_compile_cache)
     for seed in range(6):
-        step([random_batch(frames=64 if seed % 2 else 128, seed=seed)], 0, seed)
+        step([random_batch(frames=32 if seed % 2 else 64, max_u=3, seed=seed)], 0, seed)
     compiled = len(ms_compile_cache) - before
     print(f"{compiled} compiles for {len(step.shapes)} shapes")
-    assert step.shapes == [(4, 128, 80), (4, 64, 80)]
+    assert step.shapes == [(4, 64, 80), (4, 32, 80)]
     assert compiled <= len(step.shapes) + 2, "gradients by shape, and once the rest of an update"
 
 
 @pytest.mark.parametrize("loss", ["rnnt", "pruned", "tdt"])
 def test_dynamic_shapes_are_one_compile_and_the_same_updates(loss):
     """Three padded lengths after one another; what differs is the order of sums."""
-    batches = [random_batch(frames=frames, seed=frames) for frames in (128, 64, 192, 64)]
-    results, compiled = [], []
-    for dynamic in ("false", "true"):
-        _, step = trainer(f"train.dynamic_shapes={dynamic}", f"loss={loss}", "model.dropout=0.1")
-        before = len(ms_compile_cache)
-        updates = [step([batch], 0, number) for number, batch in enumerate(batches)]
-        compiled.append(len(ms_compile_cache) - before)
-        results.append([(update.loss, update.norm) for update in updates])
-    print(compiled, step.shapes)
+    batches = [random_batch(frames=frames, max_u=3, seed=frames) for frames in (64, 32, 96, 32)]
+    common = (f"loss={loss}", "model.dropout=0.1")
+    _, step = trainer("train.dynamic_shapes=true", JIT, *common)
+    before = len(ms_compile_cache)
+    ours = [step([batch], 0, number) for number, batch in enumerate(batches)]
+    assert len(ms_compile_cache) - before <= 3, "as one padded shape"
     assert step.shapes == [(4, None, 80)]
-    assert compiled[1] < compiled[0] - 1
-    assert np.allclose(*results, rtol=TOLERANCE["recipe_update"])
+    _, eager = trainer(*common)
+    theirs = [eager([batch], 0, number) for number, batch in enumerate(batches)]
+    for one, other in zip(ours, theirs):
+        assert one.loss == pytest.approx(other.loss, rel=TOLERANCE["recipe_update"])
+        assert one.norm == pytest.approx(other.norm, rel=TOLERANCE["recipe_update"])
 
 
 def test_compiled_and_eager_updates_agree():
-    results = [trainer(f"train.jit={jit}")[1]([random_batch()], 0, 0) for jit in ("true", "false")]
-    assert results[0].loss == pytest.approx(results[1].loss, rel=TOLERANCE["recipe_update"])
-    assert results[0].norm == pytest.approx(results[1].norm, rel=TOLERANCE["recipe_update"])
+    """Of two accumulated batches, with clipping."""
+    results = []
+    for jit in ("true", "false"):
+        _, step = trainer(f"train.jit={jit}", "optim.clip_norm=1.5")
+        update = step(halves(random_batch()), 0, 0)
+        moments = [p.asnumpy() for p in step.optimizer.get_parameters() if "moment1" in p.name]
+        results.append((update.loss, update.norm, np.concatenate([m.ravel() for m in moments])))
+    (loss, norm, ours), (eager_loss, eager_norm, theirs) = results
+    assert loss == pytest.approx(eager_loss, rel=TOLERANCE["recipe_update"])
+    assert norm == pytest.approx(eager_norm, rel=TOLERANCE["recipe_update"]) and norm > 1.5
+    assert np.linalg.norm(ours - theirs) < TOLERANCE["recipe_update"] * np.linalg.norm(theirs)
 
 
 def test_dropout_follows_from_seed_epoch_and_step_on_any_number_of_ranks():
@@ -138,14 +153,14 @@ def test_dropout_follows_from_seed_epoch_and_step_on_any_number_of_ranks():
 
 def test_the_chunked_joiner_loss_trains_the_same():
     results = [
-        trainer(*more)[1]([random_batch()], 0, 0) for more in ([], ["train.memory_budget=1MB"])
+        trainer(*more)[1]([random_batch()], 0, 0) for more in ([], ["train.memory_budget=1MB", JIT])
     ]
     assert results[0].loss == pytest.approx(results[1].loss, rel=TOLERANCE["recipe_update"])
     assert results[0].norm == pytest.approx(results[1].norm, rel=1e-3), "CPU's tanh gradient"
 
 
 def test_float16_with_a_loss_scale_trains_nearly_the_same():
-    single, half = trainer(), trainer("train.dtype=float16", "optim.loss_scale=1024.0")
+    single, half = trainer(), trainer("train.dtype=float16", "optim.loss_scale=1024.0", JIT)
     before = weights(single[0])
     for number in range(2):
         theirs, ours = (step([random_batch(seed=number)], 0, number) for _, step in (single, half))
