@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """RNNTLoss and its gradient, in every mode of MindSpore."""
 
+from functools import lru_cache
+
 import mindspore as ms
 import numpy as np
 from mindspore import Tensor
@@ -24,8 +26,14 @@ def numbers(x):
 
 def loss_and_gradient(inputs, mode="pynative", weights=None, form="fused", **options):
     """The loss, and the gradient of its sum (weighted per sample) with respect to the logits."""
-    loss_fn = RNNTLoss(**options, fused_grad=FORMS[form]).set_train()
+    loss_fn = _loss_of(FORMS[form], tuple(options.items()))
     weights = np.float32(1.0 if weights is None else weights)
     loss, total, gradient = run_gradient(loss_fn, inputs, (0,), mode, weights)
     assert np.isnan(total) == np.isnan((loss * weights).sum())
     return loss, gradient
+
+
+@lru_cache(maxsize=4)
+def _loss_of(fused_grad, options):
+    """The same object for the same options, as each has graphs of its own."""
+    return RNNTLoss(**dict(options), fused_grad=fused_grad).set_train()
