@@ -36,7 +36,7 @@ class Operator:
 
     def __init__(self, op_kernel: Path, op_host: Path) -> None:
         self.library = build_twin.build_op_kernel(
-            "float32", op_kernel, entries=["rnnt_fused"], flags=["-O1"]
+            "float32", op_kernel, entries=["rnnt_fused"], flags=["-O0"]
         )
         self.host = host_driver.load(op_host)
 

@@ -24,7 +24,7 @@ class Losses(Callback):
 
 
 def settings(folder, *more):
-    return config.load(None, [*NETWORK, *CORPUS, f"train.output={folder}", *more])
+    return config.load(None, [*NETWORK, *CORPUS, "model.blocks=1", f"train.output={folder}", *more])
 
 
 def test_a_model_trained_so_is_a_run_to_evaluate(tmp_path):

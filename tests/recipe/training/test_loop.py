@@ -30,6 +30,7 @@ from mindspore_rnnt.recipe.training.step import Update
 OVERRIDES = [
     *NETWORK,
     *CORPUS,
+    "model.blocks=1",
     "model.dropout=0.1",
     "train.epochs=3",
     "train.save_every=3",

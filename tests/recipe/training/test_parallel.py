@@ -37,7 +37,7 @@ ms.save_checkpoint([{"name": p.name, "data": p} for p in kept], f"rank{os.enviro
 
 def settings(folder, batch_size):
     more = ["model.dropout=0.1", "train.epochs=2", f"train.batch_size={batch_size}"]
-    return config.load(None, [*NETWORK, *CORPUS, *more, f"train.output={folder}"])
+    return config.load(None, [*NETWORK, *CORPUS, "model.blocks=1", *more, f"train.output={folder}"])
 
 
 def documented():
