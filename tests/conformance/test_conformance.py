@@ -4,8 +4,8 @@
 A test is a statement in one form, with all its small or all its large cases. Large ones, and all
 backends but the best SIMD level and PyNative mode, are marked slow. The twin runs small cases; its
 own tests have long samples and wide rows. What happens at the edges runs under every rule of its
-instructions; all else under the documented ones and, with late pipes, under others for each. Values
-are no matter of how a graph is compiled: about a dozen cases of a test have one, in one mode each.
+instructions, all else under the documented ones and under others with late pipes. MindSpore
+compiles a graph for each case, so the cases of a statement are dealt out to the compiled modes.
 """
 
 import itertools
@@ -32,31 +32,24 @@ BACKENDS = {
 RUN_LARGE_CASES = {name for name in BACKENDS if name.startswith("cpu") or name.endswith("pynative")}
 COMPILED = [f"mindspore-{mode}" for mode in MODES if mode != "pynative"]
 EDGES = ("semantics", "bad_values")
-COMPILED = [f"mindspore-{mode}" for mode in MODES if mode != "pynative"]
 QUICK = {f"cpu-{native.cpu_levels()[0]}", "mindspore-pynative"}
 
-GROUPS = list(conformance.groups())
 backend_of = lru_cache(lambda name: BACKENDS[name]())  # kept with the graphs that it has compiled
 
 
 def parameters():
-    turns = itertools.cycle(COMPILED)
-    some = (case for cases in GROUPS for case in cases[:: len(cases) // 12 | 1])
-    mode_of = {id(case): next(turns) for case in some}
-    for name, group in itertools.product(BACKENDS, GROUPS):
-        first = group[0]
+    for name, cases in itertools.product(BACKENDS, conformance.groups()):
+        first = cases[0]
         if first.form not in backend_of(name).forms:
             continue
         if first.large and name not in RUN_LARGE_CASES:
             continue
         if name.startswith("twin-rules") and first.statement.section not in EDGES:
             continue
-        cases = [c for c in group if mode_of.get(id(c)) == name] if name in COMPILED else group
         marks = [pytest.mark.slow] if first.large or name not in QUICK else []
         size = ["large"] if first.large else []
         label = "-".join([name, first.statement.section, first.statement.name, first.form, *size])
-        if cases:
-            yield pytest.param(name, share_of(name, cases), marks=marks, id=label)
+        yield pytest.param(name, share_of(name, cases), marks=marks, id=label)
 
 
 def share_of(name, cases):
