@@ -25,9 +25,8 @@ def run_gradient(function, inputs, wanted, mode="pynative", weights=1.0, **optio
     """The loss, the sum of `weights` times it, and that sum's gradients of the inputs `wanted`."""
     inputs, weights = _tensors(inputs), np.asarray(weights, np.float32)
     has_aux = mode not in BYTECODE_MODES  # where MindSpore 2.10 adds the gradient of what is beside
-    kind = mode, *((x.ndim, str(x.dtype)) for x in inputs)  # as a graph has one
     key = tuple(options.items()), weights.shape, weights.tobytes(), tuple(wanted), has_aux
-    total, gradients = _in_mode(_gradient_of(function, *key, kind), inputs, mode)
+    total, gradients = _in_mode(_gradient_of(function, *key, _kind(inputs, mode)), inputs, mode)
     total, loss = total if has_aux else (total, None)
     if loss is None or mode in ("pynative", "graph_dynamic"):
         alone = _in_mode(_Call(function, options), inputs, mode)  # without a gradient
@@ -49,7 +48,14 @@ def _gradient_of(function, options, shape, weights, wanted, has_aux, kind):
 
 def gradients(net, inputs, mode="pynative", weights=1.0):
     """What `step_of` gives of these inputs, as a list of NumPy arrays."""
-    return flat(_in_mode(step_of(net, weights), _tensors(inputs), mode))
+    inputs, weights = _tensors(inputs), np.asarray(weights, np.float32)
+    step = _step_of(net, weights.shape, weights.tobytes(), _kind(inputs, mode))
+    return flat(_in_mode(step, inputs, mode))
+
+
+@lru_cache(maxsize=4)
+def _step_of(net, shape, weights, kind):
+    return step_of(net, np.frombuffer(weights, np.float32).reshape(shape))
 
 
 def step_of(net, weights=1.0, wanted=(0, 1)):
@@ -133,6 +139,11 @@ def _compiled(net, mode):
         return net(*inputs)
 
     return ms.jit(call, capture_mode="bytecode" if mode.endswith("bytecode") else "ast")
+
+
+def _kind(inputs, mode):
+    """What a Cell is compiled for, whatever the sizes."""
+    return mode, *((x.ndim, str(x.dtype)) for x in inputs)
 
 
 def _unknown(x):

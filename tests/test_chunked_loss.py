@@ -104,8 +104,11 @@ def test_mixed_precision(kind, mode, level):
     assert errors[0] <= 1e-4 and max(errors) <= 5e-3
 
 
-@both
-@pytest.mark.parametrize("mode", ["pynative", "graph", "graph_dynamic"])
+@pytest.mark.parametrize(
+    "kind, mode",
+    [(RNNT, "pynative"), (RNNT, "graph"), (TDT, "pynative"), (TDT, "graph_dynamic")],
+    ids=["rnnt-pynative", "rnnt-graph", "tdt-pynative", "tdt-graph_dynamic"],
+)
 def test_peak_memory(kind, mode):
     assert peak_in_logits(kind.form, mode) <= TOLERANCE["joiner_peak_memory"]
 
