@@ -18,7 +18,15 @@ BYTECODE_MODES = ("jit_bytecode", "grad_of_jit_bytecode")  # in processes: see t
 
 def run(function, inputs, mode="pynative", **options):
     """`function(*inputs, **options)` as a list of NumPy arrays; inputs are Tensors or arrays."""
-    return flat(_in_mode(_Call(function, options), _tensors(inputs), mode))
+    inputs = _tensors(inputs)
+    call = _call_of(function, tuple(options.items()), _kind(inputs, mode))
+    return flat(_in_mode(call, inputs, mode))
+
+
+@lru_cache(maxsize=4)
+def _call_of(function, options, kind):
+    """As a Cell, which keeps its graphs: the next test may have the same."""
+    return _Call(function, dict(options))
 
 
 def run_gradient(function, inputs, wanted, mode="pynative", weights=1.0, **options):
@@ -29,7 +37,8 @@ def run_gradient(function, inputs, wanted, mode="pynative", weights=1.0, **optio
     total, gradients = _in_mode(_gradient_of(function, *key, _kind(inputs, mode)), inputs, mode)
     total, loss = total if has_aux else (total, None)
     if loss is None or mode in ("pynative", "graph_dynamic"):
-        alone = _in_mode(_Call(function, options), inputs, mode)  # without a gradient
+        call = _call_of(function, key[0], _kind(inputs, mode))
+        alone = _in_mode(call, inputs, mode)  # without a gradient
         loss = alone if loss is None else loss
         assert np.array_equal(alone.asnumpy(), loss.asnumpy(), equal_nan=True)
     assert loss.dtype == ms.float32
@@ -41,7 +50,6 @@ def run_gradient(function, inputs, wanted, mode="pynative", weights=1.0, **optio
 
 @lru_cache(maxsize=4)
 def _gradient_of(function, options, shape, weights, wanted, has_aux, kind):
-    """A test that calls it again does not compile it again."""
     weights = np.frombuffer(weights, np.float32).reshape(shape)
     return _Gradient(_Call(function, dict(options)), weights, wanted, has_aux=has_aux)
 
