@@ -24,7 +24,7 @@ TEST_PACKAGES = (
     "matplotlib>=3.7",
 )
 # What needs torch.
-_NOT_CORE = {"test_tools.py", "test_bench_family.py", "test_simple.py"}
+_NOT_CORE = {"test_tools.py", "test_bench_family.py", "test_simple.py", "test_compositions.py"}
 _NOT_CORE_PAGES = ["-k", "not migration"]
 
 
