@@ -14,6 +14,10 @@ MODES = ("pynative", "jit", "graph", "graph_dynamic")
 # The last: the forward pass compiled, the gradient asked for outside.
 ALL_MODES = (*MODES, "graph_dynamic_rank", "grad_of_jit")
 BYTECODE_MODES = ("jit_bytecode", "grad_of_jit_bytecode")  # in processes: see test_first_calls.py
+NEEDS_BYTECODE = pytest.mark.skipif(
+    tuple(map(int, ms.__version__.split(".")[:2])) < (2, 9),
+    reason=f"MindSpore {ms.__version__} has no reliable capture by bytecode (docs/graph_mode.md)",
+)
 
 
 def run(function, inputs, mode="pynative", **options):

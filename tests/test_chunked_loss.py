@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from joiner_calls import LENGTHS, PRUNED, RNNT, TDT, joiner_batch, peak_in_logits
 from mindspore import Tensor, amp
-from modes import flat, gradients, one_graph, refuse_double_backward, step_of
+from modes import NEEDS_BYTECODE, flat, gradients, one_graph, refuse_double_backward, step_of
 from oracles import relative_errors
 from tolerances import TOLERANCE
 
@@ -120,7 +120,7 @@ def test_double_backward_is_an_error_and_leaves_the_next_call_right(kind):
 
 
 @both
-@pytest.mark.parametrize("capture_mode", ["ast", "bytecode"])
+@pytest.mark.parametrize("capture_mode", ["ast", pytest.param("bytecode", marks=NEEDS_BYTECODE)])
 def test_gradient_in_pynative_of_a_compiled_function(kind, capture_mode):
     """MindSpore compiles the graph's gradient while it records the call: no double backward."""
     joiner, batch = kind.joiner(11), joiner_batch(LENGTHS, 11)

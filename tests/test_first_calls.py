@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from modes import BYTECODE_MODES
+from modes import BYTECODE_MODES, NEEDS_BYTECODE
 
 HEAD = f"""
 import sys
@@ -67,12 +67,15 @@ def _script(tmp_path, body):
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("mode", ["jit", "jit_bytecode", "graph_dynamic"])
+@pytest.mark.parametrize(
+    "mode", ["jit", pytest.param("jit_bytecode", marks=NEEDS_BYTECODE), "graph_dynamic"]
+)
 def test_first_call_of_a_process(mode, tmp_path):
     """The operators are made on the way, also where a graph is being made at that moment."""
     _script(tmp_path, FIRST_CALL.format(mode=mode))
 
 
+@NEEDS_BYTECODE
 @pytest.mark.parametrize("mode", BYTECODE_MODES)
 def test_jit_by_bytecode(mode, tmp_path):
     _script(tmp_path, BYTECODE.format(mode=mode))
