@@ -13,7 +13,7 @@ from tdt import DURATION_SETS
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import kernel_on_twin as twin
-from rules import RULES, SETTINGS
+from rules import RULES, SOME_RULES
 from tdt_problem import OUTPUTS, TdtProblem, same
 
 from mindspore_rnnt.native import pack_params, run_op
@@ -142,7 +142,7 @@ def test_right_whatever_the_hardware_does(rules):
     assert kinds.tolist() == [0, 1, 1, 1, 1, 2, *kinds[6:]]
 
 
-@pytest.mark.parametrize("rules", SETTINGS[:3], ids=str)
+@SOME_RULES
 def test_an_utterance_whatever_the_hardware_does(rules):
     """Posteriors underflow in the corners of its lattice."""
     problem = TdtProblem([(120, 40)], (0, 1, 2), scale=4.0)
