@@ -39,7 +39,7 @@ def joiner_of(V, activation="relu", durations=()):
 
 
 class OneOutput(nn.Cell):
-    """A joiner whose output holds both heads, the durations last."""
+    """A joiner with one output layer: its rows are the classes, then the durations."""
 
     def __init__(self, entries):
         super().__init__()
@@ -89,6 +89,9 @@ class Kind:
     durations: tuple = ()
     form: str = ""
 
+    def __str__(self):
+        return self.loss.__name__
+
     def joiner(self, V, activation="relu"):
         return joiner_of(V, activation, self.durations)
 
@@ -106,7 +109,7 @@ class Kind:
         return self.loss(joiner, memory_budget=memory_budget, **options)
 
     def reference(self, joiner, batch, weights=1.0, **options):
-        return reference(joiner, batch, weights, self.durations or None, **options)
+        return reference(joiner, batch, weights, self.durations, **options)
 
 
 RNNT = Kind(JoinerRNNTLoss, form="chunked")
@@ -114,7 +117,7 @@ TDT = Kind(JoinerTDTLoss, (0, 1, 2), "chunked_tdt")
 PRUNED = Kind(PrunedRNNTLoss)
 
 
-def reference(joiner, batch, weights, durations=None, **options):
+def reference(joiner, batch, weights, durations=(), **options):
     """What `modes.gradients` returns, in float64; for a joiner with relu and biases."""
     encoder_out, predictor_out, targets, T, U, frame_rows, step_rows = batch
     We, be, Wp, *heads = (p.asnumpy().astype(np.float64) for p in joiner.trainable_params())
@@ -123,13 +126,13 @@ def reference(joiner, batch, weights, durations=None, **options):
     frames, steps = enc @ We.T + be, pred @ Wp.T
     hidden = np.maximum(frames[frame_rows] + steps[step_rows], 0)
     logits, options = hidden @ Wo.T + bo, {"reduction": "none"} | options
-    if durations is None:
-        losses, dlogits = rnnt_loss_reference(logits, targets, T, U, **options)
-    else:
+    if durations:
         V = logits.shape[1] - len(durations)
         of_heads = logits[:, :V], logits[:, V:]
         losses, *of_heads = tdt_loss_reference(*of_heads, targets, T, U, durations, **options)
         dlogits = np.concatenate(of_heads, axis=1)
+    else:
+        losses, dlogits = rnnt_loss_reference(logits, targets, T, U, **options)
     weights = np.broadcast_to(weights, losses.shape)
     dlogits *= weights[step_rows // predictor_out.shape[1], None]
     dsum = dlogits @ Wo * (hidden > 0)

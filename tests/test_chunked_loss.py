@@ -15,8 +15,8 @@ from tolerances import TOLERANCE
 
 from mindspore_rnnt import native
 
-both = pytest.mark.parametrize("kind", [RNNT, TDT], ids=["rnnt", "tdt"])
-all_three = pytest.mark.parametrize("kind", [RNNT, TDT, PRUNED], ids=["rnnt", "tdt", "pruned"])
+both = pytest.mark.parametrize("kind", [RNNT, TDT], ids=str)
+all_three = pytest.mark.parametrize("kind", [RNNT, TDT, PRUNED], ids=str)
 
 
 @both
@@ -107,7 +107,7 @@ def test_mixed_precision(kind, mode, level):
 @pytest.mark.parametrize(
     "kind, mode",
     [(RNNT, "pynative"), (RNNT, "graph"), (TDT, "pynative"), (TDT, "graph_dynamic")],
-    ids=["rnnt-pynative", "rnnt-graph", "tdt-pynative", "tdt-graph_dynamic"],
+    ids=str,
 )
 def test_peak_memory(kind, mode):
     assert peak_in_logits(kind.form, mode) <= TOLERANCE["joiner_peak_memory"]

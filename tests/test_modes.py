@@ -35,7 +35,7 @@ def test_one_compile_serves_all_batch_sizes(form):
         layouts.append(random_batch(lengths, V=9, seed=B).layout(padded=False))
     with one_graph(step_of(loss_fn, wanted=(0,)), layouts[0]) as compiled:
         for layout in layouts:
-            (loss, gradient) = flat(compiled(*tensors(layout)))
+            loss, gradient = flat(compiled(*tensors(layout)))
             expected, expected_gradient = rnnt_loss_reference(*layout, reduction="sum")
             assert report("loss", loss, expected) <= 3e-5
             assert report("gradient", gradient, expected_gradient) <= 2e-6

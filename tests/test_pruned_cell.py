@@ -4,7 +4,7 @@
 import mindspore as ms
 import numpy as np
 import pytest
-from joiner_calls import DE, DP, LENGTHS, WEIGHTS, J, joiner_batch
+from joiner_calls import DE, DP, LENGTHS, WEIGHTS, J, budget, joiner_batch
 from mindspore import Tensor, nn
 from modes import MODES, gradients, step_of
 from oracles import relative_errors, report
@@ -20,7 +20,7 @@ from mindspore_rnnt import (
 )
 
 V = 11
-BUDGET = 4 * (2 * V + 8 * J) * 13  # 13 rows in flight
+BUDGET = budget(13, V)
 
 
 def joiner_of(activation="relu", **options):
