@@ -134,6 +134,23 @@ def test_pruned_equals_path_enumeration():
         assert report(f"T {T}, U {U}", losses, [expected]) <= EXACT
 
 
+def test_pruned_samples_without_a_loss():
+    """NaN fills the cells that exist. Sample 1 has no path, sample 2 is whole."""
+    logits, starts = np.zeros((3, 2, 2, 4)), [[0, 1], [0, 0], [0, 1]]
+    logits[0, 1, 0, 2] = np.nan
+    rest = ([[1, 2]] * 3, [2, 2, 2], [1, 2, 2])
+    for zero_infinity, impossible in ((False, np.inf), (True, 0.0)):
+        losses, gradient = rnnt_loss_pruned_reference(
+            logits, starts, *rest, zero_infinity=zero_infinity
+        )
+        # One path is left: label, blank, label, blank, of probability 1/4 each.
+        assert np.isnan(losses[0]) and losses[1] == impossible
+        assert report("whole", losses[2], 4 * np.log(4)) <= EXACT
+        assert np.isnan(gradient[0, 0]).all() and np.isnan(gradient[0, 1, 0]).all()
+        assert (gradient[0, 1, 1] == 0).all() and (gradient[1] == 0).all()
+        assert np.isfinite(gradient[2]).all() and gradient[2].any()
+
+
 def test_pruned_with_whole_windows_is_the_loss():
     batch = random_batch([(3, 2), (4, 1)], V=5)
     logits, *rest = batch.layout(padded=True)

@@ -50,11 +50,12 @@ def main(argv: list[str] | None = None) -> int:
 def build(cann: Cann, soc_version: str, target: Path) -> Path:
     """Builds every operator for `soc_version` and puts the package in `target`, or leaves both as
     they were. Several SoC versions are separated by semicolons."""
-    work = Path(tempfile.mkdtemp(prefix="rnnt_ascend_")).resolve()
-    if _ODD.search(str(work)):
+    folder = Path(tempfile.gettempdir()).resolve()
+    if _ODD.search(str(folder)):
         raise BuildError(
-            f"the temporary folder {work} has characters that CANN refuses: set TMPDIR"
+            f"the temporary folder {folder} has characters that CANN refuses: set TMPDIR"
         )
+    work = Path(tempfile.mkdtemp(prefix="rnnt_ascend_", dir=folder))
     try:
         package = _compile(cann, soc_version, work)
         _check_complete(package, soc_version)

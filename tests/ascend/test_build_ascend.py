@@ -120,6 +120,41 @@ def test_a_failed_build_leaves_the_installed_package_alone(no_ascend, fake_cann,
     shutil.rmtree(log.parents[1])
 
 
+def test_a_new_package_takes_the_place_of_the_old_one_or_leaves_it(no_ascend, fake_cann, tmp_path):
+    cann, rename = f"--cann={fake_cann()}", Path.rename
+    assert run(tmp_path, cann) == 0
+    installed = tmp_path / "opp" / "vendors" / "mindspore_rnnt"
+    (installed / "of_the_old_one").touch()
+
+    def no_new_one(path, target):
+        if path.name == "new":
+            raise OSError("the disk is full")
+        return rename(path, target)
+
+    no_ascend.setattr(Path, "rename", no_new_one)
+    with pytest.raises(OSError, match="the disk is full"):
+        run(tmp_path, cann)
+    assert (installed / "of_the_old_one").exists()
+    no_ascend.setattr(Path, "rename", rename)
+    assert run(tmp_path, cann) == 0
+    assert (installed / "sources.txt").exists() and not (installed / "of_the_old_one").exists()
+    assert list(installed.parent.iterdir()) == [installed]
+
+
+def test_folders_that_cann_cannot_use(no_ascend, fake_cann, tmp_path, capsys):
+    cann, odd = f"--cann={fake_cann()}", tmp_path / "with blank"
+    assert build_ascend.main([cann, f"--install-path={tmp_path}/a:b"]) == 1
+    assert f"hold no ':', as ASCEND_CUSTOM_OPP_PATH lists paths: {tmp_path}/a:b" in (
+        capsys.readouterr().err
+    )
+    odd.mkdir()
+    no_ascend.setattr("tempfile.tempdir", str(odd))
+    assert run(tmp_path, cann) == 1
+    message = f"the temporary folder {odd} has characters that CANN refuses: set TMPDIR"
+    assert message in capsys.readouterr().err
+    assert not list(odd.iterdir()) and not (tmp_path / "opp").exists()
+
+
 def test_a_build_without_a_kernel_is_not_installed(no_ascend, fake_cann, tmp_path, capsys):
     """CANN's build goes on when a kernel does not compile."""
     partial = fake_cann(before_packing="rm -r $root/op_impl/*/*/*/*/rnnt_lattice")

@@ -158,12 +158,17 @@ def test_old_mindspore_is_refused_kindly(found, monkeypatch):
         requirements.check_requirements()
 
 
-def test_missing_library_names_the_command(monkeypatch, tmp_path):
-    from mindspore_rnnt import native
+@pytest.mark.parametrize("name", ["mindspore", "mindspore-ascend", "mindspore-dev", "other"])
+def test_mindspore_is_known_by_each_of_its_names(name, monkeypatch):
+    from mindspore_rnnt import requirements
 
-    monkeypatch.setattr(native.library, "_LIBRARY", tmp_path / "none.so")
-    with pytest.raises(FileNotFoundError, match=r"none\.so is missing.*pip install"):
-        native.library_path()
+    def version(asked):
+        if asked != name:
+            raise requirements.PackageNotFoundError(asked)
+        return "2.8.0"
+
+    monkeypatch.setattr(requirements, "version", version)
+    assert requirements.mindspore_version() == (None if name == "other" else "2.8.0")
 
 
 def test_params_mirror_the_c_header():
