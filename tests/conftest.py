@@ -2,6 +2,7 @@
 """Shared by all tests: the tolerance table is in `tolerances`, oracles and batches in `oracles`."""
 
 import gc
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from tolerances import TOLERANCE
 __all__ = ["TOLERANCE"]
 
 TESTS = Path(__file__).parent
+sys.path.append(str(TESTS.parent))  # for aot_build; behind the installed package, which is tested
 # Folders and files whose tests train, compile C++, start processes or compile many graphs.
 SLOW = {
     *("ascend", "package", "parity", "recipe", "twin"),

@@ -41,6 +41,12 @@ class Mutant:
             text = text[: found[0].start()] + new.strip() + text[found[0].end() :]
         return text
 
+    def plant(self, folder: Path) -> None:
+        """Puts this mutant's bug into the files of a copy of the kernel."""
+        for file in self.files():
+            path = folder / file
+            path.write_text(self.patch(path.read_text(), file))
+
     def files(self) -> set[str]:
         return {file for file, _, _ in self.edits}
 

@@ -15,14 +15,11 @@ from functools import lru_cache, partial
 from pathlib import Path
 
 import pytest
+from twin.backend import TWIN_SETTINGS, Twin
 
 from mindspore_rnnt import conformance, native
 from mindspore_rnnt.conformance.cpu_kernel import CpuKernel
 from mindspore_rnnt.conformance.modes import MODES, MindSpore
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "twin"))
-
-from backend import TWIN_SETTINGS, Twin
 
 BACKENDS = {
     **{f"cpu-{level}": partial(CpuKernel, level) for level in native.cpu_levels()},

@@ -3,19 +3,14 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
+from twin import kernel_on_twin as twin
+from twin.rules import SETTINGS
 
 from mindspore_rnnt.conformance.backend import OperatorBackend, output_shapes
 from mindspore_rnnt.kernels.signatures import SIGNATURES
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-import kernel_on_twin as twin
-from rules import SETTINGS
 
 PHASES = {
     "RnntFused": twin.ROW_STATS | twin.LATTICE | twin.ROW_GRAD,

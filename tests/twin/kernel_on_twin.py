@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import ctypes
-import sys
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -12,12 +11,8 @@ from typing import ClassVar
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parents[2]
-if str(ROOT) not in sys.path:
-    sys.path.append(str(ROOT))  # behind the installed package, which is what is tested
-
-from aot_build.twin import build_twin, driver  # noqa: E402
-from mindspore_rnnt.native import pack_params  # noqa: E402
+from aot_build.twin import build_twin, driver
+from mindspore_rnnt.native import pack_params
 
 ROW_STATS, LATTICE, ROW_GRAD, DURATIONS = 1, 2, 4, 8
 NO_TARGETS = 0x7FFFFFFE

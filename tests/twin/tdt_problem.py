@@ -1,16 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inputs of RnntTdtLattice made by NumPy, and what it must make of them in float64."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 from oracles import random_batch, report
 from tdt import duration_logits
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-import kernel_on_twin as twin
+from twin import kernel_on_twin as twin
 
 from mindspore_rnnt.reference.tdt import tdt_posteriors
 

@@ -10,23 +10,18 @@ import ctypes
 import mmap
 import os
 import shutil
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from oracles import report
+from twin import kernel_on_twin as twin
+from twin.planted import assert_caught, mutants_of
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-import kernel_on_twin as twin
-
-from aot_build.twin import build_twin, driver, mutants
+from aot_build.twin import build_twin, driver
 from mindspore_rnnt.reference import rnnt_loss_reference
 
-HERE = Path(__file__).resolve().parent
-OP_KERNEL = HERE.parents[1] / "ascendc_op" / "op_kernel"
-MUTANTS = {m.name: m for m in mutants.read(HERE / "mutants" / "addresses.mutants")}
+MUTANTS = mutants_of("addresses")
 V, LABEL = 2**21, 2**21 - 3
 
 
@@ -118,12 +113,9 @@ def test_scale_grad_beyond_2_31():
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_planted_bug_is_caught(name, tmp_path):
     mutant = MUTANTS[name]
-    shutil.copytree(OP_KERNEL, tmp_path / "op_kernel")
-    for file in mutant.files():
-        path = tmp_path / file
-        path.write_text(mutant.patch(path.read_text(), file))
+    shutil.copytree(build_twin.OP_KERNEL, tmp_path / "op_kernel")
+    mutant.plant(tmp_path)
     folder = tmp_path / "op_kernel"
     library = build_twin.build_op_kernel("float16", folder, ["rnnt_forward"], ["-O1"])
     result = forward(problem(mutant.options["log_probs"])[0], library)
-    print("\n".join(map(str, result.faults)))
-    assert mutant.fault in result.fault_names()
+    assert_caught(mutant, result)

@@ -1,16 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The phases as operators of their own, over logits that exist a chunk of rows at a time."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from oracles import TOLERANCE, random_batch, report
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-import kernel_on_twin as twin
+from twin import kernel_on_twin as twin
 
 from mindspore_rnnt.reference import rnnt_loss_reference
 

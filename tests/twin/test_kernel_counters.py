@@ -1,16 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a launch moves and what it does by scalar, counted by the twin."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from oracles import random_batch
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-import kernel_on_twin as twin
+from twin import kernel_on_twin as twin
 
 LENGTHS = [(20, 7), (13, 11), (30, 0)]
 CORES = 7

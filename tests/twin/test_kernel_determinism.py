@@ -1,16 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The same bits for any number of cores, any legal schedule of the pipes, alone or in a batch."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from oracles import random_batch, report
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-import kernel_on_twin as twin
+from twin import kernel_on_twin as twin
 
 LENGTHS = [(13, 6), (2, 9), (7, 0), (21, 11)]
 CASES = pytest.mark.parametrize("V, fused", [(9, True), (520, True), (16000, True), (77, False)])

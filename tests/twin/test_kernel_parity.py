@@ -1,16 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The AscendC kernel on the twin against float64: sizes, data types, layouts, core counts."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from oracles import TOLERANCE, Batch, closed_form, random_batch, report
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-import kernel_on_twin as twin
+from twin import kernel_on_twin as twin
 
 from mindspore_rnnt.reference import rnnt_loss_reference
 

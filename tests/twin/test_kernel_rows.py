@@ -2,17 +2,11 @@
 """RnntRowStats and RnntRowGrad by themselves, against float64: rows without a cell, temperature,
 the sum over the rest, whatever the hardware does; and RnntLattice on padded stats."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from oracles import TOLERANCE, random_batch, report
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-import kernel_on_twin as twin
-from rules import RULES, ULP_NOISE
+from twin import kernel_on_twin as twin
+from twin.rules import RULES, ULP_NOISE
 
 from mindspore_rnnt.reference import rnnt_loss_reference
 

@@ -3,17 +3,12 @@
 what the statements of conformance/ do not reach, which run under these answers, too."""
 
 import itertools
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from oracles import TOLERANCE, random_batch, report
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-import kernel_on_twin as twin
-from rules import RULES, SETTINGS, SOME_RULES, ULP_NOISE, VALUES
+from twin import kernel_on_twin as twin
+from twin.rules import RULES, SETTINGS, SOME_RULES, ULP_NOISE, VALUES
 
 from mindspore_rnnt.reference import rnnt_loss_reference
 

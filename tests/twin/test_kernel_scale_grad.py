@@ -1,17 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """RnntScaleGrad on the twin: gradients as RnntFused makes them, and others."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from oracles import random_batch
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-import kernel_on_twin as twin
-from rules import RULES
+from twin import kernel_on_twin as twin
+from twin.rules import RULES
 
 LENGTHS = [(6, 4), (9, 0), (3, 5), (1, 2)]
 WEIGHTS = np.array([2.5, -3.0, 0.0, 1.0], np.float32)

@@ -2,15 +2,10 @@
 """The arithmetic that host and kernel share (geometry, sizes, placement) against plain counting."""
 
 import ctypes
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-import kernel_on_twin as twin
+from twin import kernel_on_twin as twin
 
 SIZES = [(t, u1) for t in range(1, 9) for u1 in range(1, 9)] + [(50, 3), (3, 50), (1, 40), (40, 1)]
 

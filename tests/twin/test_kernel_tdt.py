@@ -3,18 +3,13 @@
 compares with the enumeration of all paths."""
 
 import itertools
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from tdt import DURATION_SETS
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-import kernel_on_twin as twin
-from rules import RULES, SOME_RULES
-from tdt_problem import OUTPUTS, TdtProblem, same
+from twin import kernel_on_twin as twin
+from twin.rules import RULES, SOME_RULES
+from twin.tdt_problem import OUTPUTS, TdtProblem, same
 
 from mindspore_rnnt.native import pack_params, run_op
 

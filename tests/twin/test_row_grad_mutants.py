@@ -4,21 +4,16 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from twin import kernel_on_twin as twin
+from twin.planted import assert_caught, mutants_of
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+from aot_build.twin import build_twin, driver
 
-import kernel_on_twin as twin
-
-from aot_build.twin import build_twin, driver, mutants
-
-HERE = Path(__file__).resolve().parent
-OP = HERE.parents[1] / "ascendc_op"
-MUTANTS = {mutant.name: mutant for mutant in mutants.read(HERE / "mutants" / "row_grad.mutants")}
+MUTANTS = mutants_of("row_grad")
 ROWS, V, BLANK = 257, 9, 0
 
 
@@ -61,7 +56,7 @@ def run(op_kernel: Path, **options: int) -> tuple[driver.Result, float]:
 
 
 def test_the_kernel_as_it_is_has_no_fault() -> None:
-    result, error = run(OP / "op_kernel")
+    result, error = run(build_twin.OP_KERNEL)
     assert not result.faults, "\n".join(map(str, result.faults))
     assert error < 1e-6
 
@@ -69,13 +64,7 @@ def test_the_kernel_as_it_is_has_no_fault() -> None:
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_planted_bug_is_caught(name: str, tmp_path: Path) -> None:
     mutant = MUTANTS[name]
-    shutil.copytree(OP / "op_kernel", tmp_path / "op_kernel")
-    for file in mutant.files():
-        path = tmp_path / file
-        path.write_text(mutant.patch(path.read_text(), file))
+    shutil.copytree(build_twin.OP_KERNEL, tmp_path / "op_kernel")
+    mutant.plant(tmp_path)
     result, error = run(tmp_path / "op_kernel", **mutant.options)
-    print("\n".join(map(str, result.faults)), f"\nmax error {error:.3g}")
-    if mutant.fault == mutants.WRONG_VALUE:
-        assert not error < 1e-3
-    else:
-        assert mutant.fault in result.fault_names()
+    assert_caught(mutant, result, error)

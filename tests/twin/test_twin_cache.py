@@ -2,12 +2,8 @@
 """The twin runs code from its cache: the folder must be the user's own, and only the user's."""
 
 import os
-import sys
-from pathlib import Path
 
 import pytest
-
-sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 from aot_build.twin import build_twin
 

@@ -3,16 +3,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from twin.planted import FOLDER
 
-HERE = Path(__file__).resolve().parent
-sys.path.append(str(HERE.parents[1]))  # behind the installed package, which is what is tested
-
-from aot_build.twin import build_twin, driver  # noqa: E402
+from aot_build.twin import build_twin, driver
 
 RNG = np.random.default_rng(11)
 FLOATS = RNG.normal(0.0, 10.0, 1024).astype(np.float32)
@@ -21,9 +18,7 @@ SPECIAL = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-40, 3.4e38, -1e-45], 
 
 @pytest.fixture(scope="module")
 def library() -> Path:
-    return build_twin.build_kernel(
-        (HERE / "mutants" / "instructions.cpp").read_text(), "instructions"
-    )
+    return build_twin.build_kernel((FOLDER / "instructions.cpp").read_text(), "instructions")
 
 
 def launch(library, entry, x, shape, dtype, *numbers, **options) -> driver.Result:
