@@ -83,6 +83,7 @@ class DataConfig(Section):
     train_utterances: AtLeastOne = 600
     train_phrases: Count = 0  # isolated phrases trained beside the sentences
     train_fragments: Count = 0  # and pieces of sentences, cut anywhere
+    train_pairs: Count = 0  # utterances of two sentences, or of two recordings by one speaker
     # Trained to be answered with nothing: noise alone, and speech that is not of the grammar.
     train_noises: Count = 0
     train_others: Count = 0
@@ -278,6 +279,7 @@ class EvaluateConfig(Section):
     noise_folder: Text = ""
     noise_hours: NotNegative = 0.05  # of an open microphone without commands: false tickets
     others: Count = 60  # sayings that are no command
+    pairs: Count = 30  # of held-out commands, the second within a second after the first
     seed: int = 7
     pictures: Count = 3
     train_seeds: NonEmpty[int] = [1, 2, 3]  # of `evaluate --full`

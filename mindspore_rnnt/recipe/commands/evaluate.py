@@ -17,6 +17,7 @@ from ..data.corpus import BadFiles, Utterance, readable
 from ..data.features import Cmvn
 from ..data.grammar import Grammar, load_grammar
 from ..data.negatives import speak_others
+from ..data.pairs import pairs
 from ..data.text import Vocabulary
 from ..decoding import confidence, lattices, pictures
 from ..decoding.alarms import Alarms, sound_alarms
@@ -76,11 +77,15 @@ def run(
     else:
         calibration = Calibration.load(folder)
     judge = Judge(config, vocabulary, parser, calibration)
-    rows = table(results, grammar, judge, by_voice)
+    near, joined = _nearest(config, 5.0), _pairs(heldout, parser, config)
+    paired = {
+        f"two commands, {each.name}": decoded(joined, each) for each in (CLEAN, near) if joined
+    }
+    rows = table(results | paired, grammar, judge, by_voice)
     print(format_table(rows))
     found: dict = {"rates": rows, "reliability": _reliability(results, calibration)}
     _save(found, folder)
-    _write_hypotheses(results, judge, folder / HYPOTHESES)
+    _write_hypotheses(results | paired, judge, folder / HYPOTHESES)
     print("\nConfidence of characters, on utterances that the calibration has not seen:")
     print(format_table(found["reliability"]))
     if changed and not recalibrate:
@@ -91,10 +96,9 @@ def run(
     noise = list(results)[len(config.evaluate.snr_db)]  # the last of those in plant noise
     if grammar:
         others = decoded(speak_others(config, "heldout", config.evaluate.others), CLEAN)
-        commands = _commands(results, config)
         loud = _speech_power(heldout, config)
         parts = (recogniser, config, cmvn, biases, judge, trials)
-        alarms = sound_alarms(*parts, others, commands, loud)
+        alarms = sound_alarms(*parts, others, results[near.name], loud)
         found["alarms"] = alarms.at(config.decode.min_confidence)
         _save(found, folder)
         _print_alarms(found["alarms"], alarms, config)
@@ -118,6 +122,15 @@ def _heard(heldout: Sequence[Utterance], decoded: Sequence[Decoded]) -> list[Utt
     """Without those that cannot be read, which are named when they are decoded."""
     known = {item.utterance for item in decoded}
     return [item for item in heldout if item in known]
+
+
+def _pairs(
+    heldout: Sequence[Utterance], parser: TicketParser | None, config: Config
+) -> list[Utterance]:
+    """evaluate.pairs of two held-out commands; none where there are no commands."""
+    said = [item for item in heldout if parser and parser.parse(item.text)["understood"]]
+    options = config.evaluate
+    return pairs(said, options.pairs if said else 0, options.seed, config.data)
 
 
 def _save(found: dict, folder: Path) -> None:
@@ -170,12 +183,10 @@ def _reliability(results: Results, calibration: Calibration) -> list[dict]:
     return reliability(sure, right)
 
 
-def _commands(results: Results, config: Config) -> list[Decoded]:
-    """The held-out speech in plant noise at the ratio that is nearest to 5 dB, else clean."""
-    ratios = sorted(config.evaluate.snr_db, key=lambda snr: abs(snr - 5.0))
-    names = [item.name for item in conditions(config) if item.noise == PLANT]
-    ordered = dict(zip(config.evaluate.snr_db, names))
-    return results[ordered[ratios[0]] if ratios else CLEAN.name]
+def _nearest(config: Config, snr_db: float) -> Condition:
+    """That of the plant noise whose ratio is nearest; CLEAN if there is none."""
+    noisy = [item for item in conditions(config) if item.noise == PLANT]
+    return min(noisy, key=lambda item: abs(item.snr_db - snr_db), default=CLEAN)
 
 
 def _speech_power(heldout: Sequence[Utterance], config: Config) -> float:

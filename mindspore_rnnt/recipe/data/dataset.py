@@ -18,6 +18,7 @@ from .corpus import BadFiles, Utterance, load_corpus, readable
 from .features import Cmvn, LogMel
 from .grammar import load_grammar
 from .negatives import silences, speak_others
+from .pairs import pairs
 from .synth import speak_heldout, speak_train
 from .text import Vocabulary
 
@@ -53,11 +54,16 @@ def load(config: Config) -> tuple[list[Utterance], list[Utterance], Vocabulary]:
         vocabulary = vocabulary or Vocabulary(load_grammar(data.grammar).characters())
         others = speak_others(config, "train", data.train_others)
         extra = load_any(data.extra, config, vocabulary) if data.extra else []
-        train = [*speak_train(config), *extra, *others, *silences(config)]
+        spoken = speak_train(config)
+        joined = pairs(
+            [*spoken[: data.train_utterances], *extra], data.train_pairs, data.seed, data
+        )
+        train = [*spoken, *extra, *joined, *others, *silences(config)]
         return train, load_heldout(config), vocabulary
     train = load_any(data.train, config, vocabulary)
     vocabulary = vocabulary or Vocabulary.of_texts(item.text for item in train)
-    return [*train, *silences(config)], load_heldout(config), vocabulary
+    joined = pairs(train, data.train_pairs, data.seed, data)
+    return [*train, *joined, *silences(config)], load_heldout(config), vocabulary
 
 
 def load_heldout(config: Config) -> list[Utterance]:

@@ -56,7 +56,7 @@ class Spoken:
 
 
 def speak_train(config: Config) -> list[Utterance]:
-    """The training part of the synthetic corpus: sentences, phrases, fragments."""
+    """The training part of the synthetic corpus: data.train_utterances sentences, then the rest."""
     data, grammar = config.data, load_grammar(config.data.grammar)
     sentences, _ = grammar.split(data.train_utterances, data.heldout_utterances, data.seed)
     # Alone, a phrase shows where its sound is; a grammar's sentences can be guessed without it.

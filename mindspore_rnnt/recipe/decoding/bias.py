@@ -68,7 +68,10 @@ class GrammarBias:
 
     def _move(self, place: tuple[int, int, int], label: int) -> frozenset:
         part, choice, done = place
-        text = self._parts[part][choice] if part < len(self._parts) else ()
+        if part == len(self._parts):  # the next command
+            begun = (self._move(item, label) for item in self._open(0) if item != place)
+            return frozenset().union(*begun)
+        text = self._parts[part][choice]
         if text[done : done + 1] != (label,):
             return frozenset()
         if done + 1 < len(text):

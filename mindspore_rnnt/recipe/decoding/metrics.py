@@ -123,7 +123,7 @@ class SlotAccuracy(_Share):
 
 
 class _Orders(_Share):
-    """A share of the commands among the references; others are not counted."""
+    """A share of the references that are a command or several; others are not counted."""
 
     def __init__(self, parser: TicketParser):
         self._parser = parser
@@ -131,7 +131,7 @@ class _Orders(_Share):
 
     def update(self, *inputs: Sequence[str]) -> None:
         for hypothesis, reference in _pairs(inputs):
-            if self._parser.parse(reference)["understood"]:
+            if self._parser.parse_all(reference):
                 given = bool(self._parser.parse_all(hypothesis))
                 self._right += self._counts(given, hypothesis == reference)
                 self._all += 1

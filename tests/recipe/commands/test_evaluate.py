@@ -15,6 +15,7 @@ from mindspore_rnnt.recipe.commands import evaluate
 from mindspore_rnnt.recipe.data import dataset
 from mindspore_rnnt.recipe.data.conditions import Condition, Trials
 from mindspore_rnnt.recipe.data.grammar import load_grammar
+from mindspore_rnnt.recipe.data.pairs import pairs
 from mindspore_rnnt.recipe.decoding import alarms, scoring
 from mindspore_rnnt.recipe.decoding.bias import GrammarBias
 from mindspore_rnnt.recipe.decoding.confidence import Calibration, Line
@@ -33,6 +34,7 @@ OVERRIDES = [
     "evaluate.pictures=1",
     "evaluate.noise_hours=0.001",
     "evaluate.others=4",
+    "evaluate.pairs=0",
 ]
 
 
@@ -109,6 +111,40 @@ def test_table_by_noise_and_voice(answers, tmp_path, capsys):
     assert "0.0 % are taken back, and if the best hypothesis were shown 12.5 % (decode" in shown
     assert f"in {tmp_path}: emissions_1.png, lattice_1.png" in shown
     assert (tmp_path / "lattice_1.png").is_file()
+
+
+def test_pairs_of_commands_have_rows_of_their_own(answers, tmp_path, monkeypatch):
+    """Heard without the second command, which makes each a wrong order."""
+    settings = config.load(None, [*OVERRIDES, "evaluate.pairs=3", "decode.min_confidence=0"])
+    joined = pairs(answers, 3, settings.evaluate.seed, settings.data)
+    sentences = {item.text for item in answers}
+    heard = evaluate.decode_all
+
+    def hear(recogniser, config, utterances, vocabulary, *rest):
+        if [item.text for item in utterances] != [item.text for item in joined]:
+            return heard(recogniser, config, utterances, vocabulary, *rest)
+        firsts = [next(t for t in sentences if item.text.startswith(t)) for item in joined]
+        ids = [tuple(vocabulary.encode(text).tolist()) for text in firsts]
+        found = [Found(one, tuple(range(len(one))), (0.0,) * len(one)) for one in ids]
+        parts = zip(joined, firsts, found)
+        return [scoring.Decoded(*part, tuple(map(float, part[2].frames))) for part in parts]
+
+    monkeypatch.setattr(evaluate, "decode_all", hear)
+    config.save(settings, tmp_path / "config.yaml")
+    rows = evaluate.run(tmp_path, settings)
+    assert [row["noise"] for row in rows] == [
+        "clean",
+        "5 dB",
+        "two commands, clean",
+        "two commands, 5 dB",
+    ]
+    for row in rows[2:]:
+        assert (row["sentences"], row["wrong orders"], row["missed"]) == (0.0, 1.0, 0.0)
+        assert row["utterances"] == 3
+    lines = (tmp_path / "hypotheses.jsonl").read_text(encoding="utf-8").splitlines()
+    told = [json.loads(line) for line in lines]
+    references = [item["reference"] for item in told if item["noise"] == "two commands, 5 dB"]
+    assert references == [item.text for item in joined]
 
 
 def test_a_model_of_whole_utterances_hears_no_noise(answers, tmp_path, capsys):

@@ -31,10 +31,11 @@ def grammar(tmp_path):
 
 
 def test_a_grammar_takes_from_what_leaves_it(grammar):
-    """Every text up to 5 letters against the list of all prefixes of all sentences."""
+    """Every text up to 5 letters against the list of all prefixes of one or more sentences."""
     vocabulary = Vocabulary(grammar.characters())
     bias = GrammarBias(grammar, vocabulary, 2.0)
-    inside = {text[:n] for text in grammar.sentences() for n in range(len(text) + 1)}
+    several = map("".join, itertools.product(grammar.sentences(), repeat=3))  # 2 letters at least
+    inside = {text[:n] for text in several for n in range(6)}
     for length in range(1, 6):
         for letters in itertools.product(vocabulary.characters, repeat=length):
             text = "".join(letters)

@@ -101,3 +101,13 @@ def test_wrong_orders_are_those_given_for_another_command():
     assert missed.eval() == pytest.approx(2 / 4)
     assert orders.eval() == pytest.approx(1 / 4), "what gives no order is not a wrong one"
     assert orders.counted == 4
+
+
+def test_of_two_commands_a_lost_one_makes_the_order_wrong():
+    one, two = "记录二号主变油温过高", "上报三号油泵渗油"
+    parser = TicketParser(load_grammar("inspection.yaml"))
+    orders, missed = WrongOrders(parser), MissedOrders(parser)
+    for metric in (orders, missed):
+        metric.update([one + two, one, one + two[:-1], two + one], [one + two] * 4)
+    assert missed.eval() == pytest.approx(1 / 4)
+    assert orders.eval() == pytest.approx(2 / 4)
