@@ -8,12 +8,18 @@ import pytest
 from mindspore_rnnt.recipe import config
 from mindspore_rnnt.recipe.settings import Config
 
+NAMES = ("smoke", "tiny", "base", "aishell", "gcin_voice", "fillets_cs")
 
-@pytest.mark.parametrize("name", ["smoke.yaml", "tiny.yaml", "base.yaml", "aishell.yaml"])
+
+@pytest.mark.parametrize("name", NAMES)
 def test_shipped_configurations_load_from_any_folder(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    loaded = config.load(name)
-    assert loaded.train.output == f"runs/{name.removesuffix('.yaml')}"
+    assert config.load(f"{name}.yaml").train.output == f"runs/{name}"
+
+
+def test_commands_of_people_are_trained_with_the_settings_of_the_demo():
+    changed = config.differences(config.load("tiny.yaml"), config.load("gcin_voice.yaml"))
+    assert [line.partition(":")[0] for line in changed] == ["data.extra", "train.output"]
 
 
 def test_overrides_come_after_the_file_and_are_typed(tmp_path):
