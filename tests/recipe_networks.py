@@ -62,7 +62,7 @@ def random_batch(batch=4, frames=64, max_u=5, seed=0):
 
 class Deaf:
     """A recogniser that finds nothing. Its frames are their numbers, its predictor gives the last
-    label, and a child says what it hears."""
+    label. Subclasses find labels by methods of their own."""
 
     def __init__(self, chunk_size=4):
         self.chunk_size = chunk_size

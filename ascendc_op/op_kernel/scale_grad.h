@@ -41,7 +41,7 @@ class ScaleGrad {
       if (work.worked) {
         Scale(work);
       } else if (work.piece.first) {
-        // Exactly 0, whatever the gradient is: a weight of 0 drops a NaN sample.
+        // NaN for a NaN sample. Exactly 0 with a weight of 0, whatever the gradient is.
         filler_.RowsOf(work.piece.tile, work.dloss != 0.0f);
       }
     }
@@ -54,7 +54,7 @@ class ScaleGrad {
     Piece piece;
     int64_t sample;
     float dloss;
-    bool worked;  // has a gradient that is more than one value for all
+    bool worked;  // its rows are read and scaled; else all of them are filled with one value
   };
 
   RNNT_FN bool Next(SamplePiece* work) {

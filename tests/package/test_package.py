@@ -103,8 +103,8 @@ def unpacked(wheel):
 
 
 def test_lint_looks_at_the_same_files_in_an_sdist(wheel):
-    """What `make` would call, and the settings of that. CMake, for clang-tidy, asks for its sources
-    when the wheel is built."""
+    """The files that `make style` names, and the settings of the tools. Those of `make tidy` come
+    from CMake, which has to find them all to build the wheel."""
 
     def linted(folder):
         done = _run("make", "--dry-run", "style", cwd=folder)

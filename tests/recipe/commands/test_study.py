@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of trainings with and without noise, from trainings whose error rates are given."""
+"""The table of runs with and without noise. Nothing is trained: the error rates are made up."""
 
 import json
 
