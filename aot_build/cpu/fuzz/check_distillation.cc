@@ -17,12 +17,8 @@ int ClassOf(int64_t k, const Problem& p, int32_t label) {
 }
 
 Doubles Softmax(const Problem& p, int64_t row, double temperature) {
-  const float* const x = p.LogitsOf(row);
-  const double largest = *std::max_element(x, x + p.V);
-  Doubles q(p.V);
-  double sum = 0.0;
-  for (int64_t k = 0; k < p.V; ++k) sum += q[k] = std::exp((x[k] - largest) / temperature);
-  for (double& x : q) x /= sum;
+  Doubles q = PlainLogSoftmax(p.LogitsOf(row), p.V, temperature);
+  for (double& x : q) x = std::exp(x);
   return q;
 }
 
@@ -64,13 +60,16 @@ void CheckDistillation(Problem p, Random& random) {
   const Distillation got = RunDistillation(p, stats, RunRowStats(teacher, rows.labels), rows);
   const Floats grad = RunRowGrad(p, rows.labels, stats, got.coefficients, Floats(p.rows(), dloss));
   Doubles losses(p.B), cells(p.B);
+  std::vector<Doubles> student(p.rows());
+  std::vector<Classes> of_teacher(p.rows()), of_student(p.rows());
   for (int64_t row = 0; row < p.rows(); ++row) {
     if (labels[row] == -2) continue;
-    const Classes of_teacher = Sums(Softmax(teacher, row, temperature), p, labels[row]);
-    const Classes of_student = Sums(Softmax(p, row, temperature), p, labels[row]);
-    double& loss = losses[rows.samples[row]];
+    student[row] = Softmax(p, row, temperature);
+    of_student[row] = Sums(student[row], p, labels[row]);
+    of_teacher[row] = Sums(Softmax(teacher, row, temperature), p, labels[row]);
     for (int c = 0; c < 3; ++c) {
-      if (of_teacher[c] != 0.0) loss += of_teacher[c] * std::log(of_teacher[c] / of_student[c]);
+      const double share = of_teacher[row][c];
+      if (share != 0.0) losses[rows.samples[row]] += share * std::log(share / of_student[row][c]);
     }
     cells[rows.samples[row]] += 1.0;
   }
@@ -80,14 +79,13 @@ void CheckDistillation(Problem p, Random& random) {
   for (int64_t row = 0; row < p.rows(); ++row) {
     const double loss = losses[rows.samples[row]];
     const bool zero = labels[row] == -2 || dloss == 0.0f || loss == INFINITY;
-    const Doubles student = Softmax(p, row, temperature);
-    const Classes of_teacher = Sums(Softmax(teacher, row, temperature), p, labels[row]);
-    const Classes of_student = Sums(student, p, labels[row]);
     for (int64_t k = 0; k < p.V; ++k) {
       const int c = ClassOf(k, p, labels[row]);
-      double g = loss - loss;  // NaN for all of a sample
-      if (of_student[c] != 0.0) g += student[k] * (1.0 - of_teacher[c] / of_student[c]);
-      NearOrNaN(grad[row * p.V + k], zero ? 0.0 : g / temperature * dloss, 2.0 * LimitOf(p.dtype),
+      double g = zero ? 0.0 : loss - loss;  // NaN for all of a sample
+      if (!zero && of_student[row][c] != 0.0) {
+        g += student[row][k] * (1.0 - of_teacher[row][c] / of_student[row][c]);
+      }
+      NearOrNaN(grad[row * p.V + k], g / temperature * dloss, 2.0 * LimitOf(p.dtype),
                 "gradient of distillation");
     }
   }

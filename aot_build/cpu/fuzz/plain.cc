@@ -77,12 +77,15 @@ double PlainBest(const Lattice& l) {
   return best[last];
 }
 
-Doubles PlainLogSoftmax(const float* row, int64_t V) {
+Doubles PlainLogSoftmax(const float* row, int64_t V, double temperature) {
   const double largest = *std::max_element(row, row + V);
-  double sum = 0.0;
-  for (int64_t k = 0; k < V; ++k) sum += std::exp(row[k] - largest);
   Doubles log_probs(V);
-  for (int64_t k = 0; k < V; ++k) log_probs[k] = row[k] - largest - std::log(sum);
+  double sum = 0.0;
+  for (int64_t k = 0; k < V; ++k) {
+    log_probs[k] = (row[k] - largest) / temperature;
+    sum += std::exp(log_probs[k]);
+  }
+  for (double& x : log_probs) x -= std::log(sum);
   return log_probs;
 }
 

@@ -29,7 +29,7 @@ Posteriors PlainPosteriors(const Lattice& lattice);
 // The log-prob of the best path; -inf if there is none.
 double PlainBest(const Lattice& lattice);
 
-Doubles PlainLogSoftmax(const float* row, int64_t V);
+Doubles PlainLogSoftmax(const float* row, int64_t V, double temperature = 1.0);
 
 }  // namespace fuzz
 
