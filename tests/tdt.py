@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The oracle of TDT, the enumeration of all paths; and random duration heads."""
+"""TDT: batches with a duration head, and the oracle, the enumeration of all paths."""
 
 import math
 
 import numpy as np
+from oracles import random_batch
+
+from mindspore_rnnt.reference import tdt_loss_reference
 
 DURATION_SETS = (
     (0, 1, 2, 3, 4),
@@ -17,11 +20,38 @@ DURATION_SETS = (
     (1, 2, 3, 4, 5, 6, 7, 8),
     (0, 1, 100),
 )
+SMALL = [(T, U) for T in (1, 2, 3, 5) for U in (0, 1, 3)]  # all paths of these can be walked
 
 
 def duration_logits(shape, D, seed=0):
     """Random logits (*shape, D), float32."""
     return np.random.default_rng(seed + 100).standard_normal((*shape, D)).astype(np.float32)
+
+
+class TdtBatch:
+    """A batch with a duration head; what stands in padding is NaN."""
+
+    def __init__(self, lengths, durations, V=7, blank=-1, seed=0):
+        self.batch = random_batch(lengths, V, seed, blank=blank)
+        self.durations, self.blank = durations, blank
+        D = len(durations)
+        self.heads = [duration_logits(s.shape[:2], D, seed) for s in self.batch.samples]
+        self.mask = self.batch.padded_mask(2, 1)[..., 0]
+
+    def inputs(self, padded):
+        """Logits, duration logits, targets, lengths."""
+        logits, *rest = self.batch.layout(padded, 2, 1)
+        D = len(self.durations)
+        if not padded:
+            return logits, np.concatenate([h.reshape(-1, D) for h in self.heads]), *rest
+        head = np.full((*self.mask.shape, D), np.nan, np.float32)
+        for plane, values in zip(head, self.heads):
+            plane[: values.shape[0], : values.shape[1]] = values
+        return logits, head, *rest
+
+    def reference(self, padded=False, **options):
+        options = {"reduction": "none"} | options
+        return tdt_loss_reference(*self.inputs(padded), self.durations, self.blank, **options)
 
 
 def enumerate_tdt_paths(logits, duration_logits, labels, durations, blank=-1, sigma=0.0):

@@ -4,38 +4,29 @@
 import numpy as np
 import pytest
 from oracles import TOLERANCE, difference_gradient, random_batch, report
-from tdt import DURATION_SETS, duration_logits, enumerate_tdt_paths, softmax
+from tdt import DURATION_SETS, SMALL, TdtBatch, duration_logits, enumerate_tdt_paths, softmax
 
 from mindspore_rnnt.reference import rnnt_loss_reference, tdt_loss_reference
 
-LENGTHS = [(1, 0), (1, 2), (4, 3), (5, 2), (5, 0)]
+LENGTHS = [*SMALL, (1, 2), (4, 3), (5, 2)]
 
 
 @pytest.mark.parametrize("durations", DURATION_SETS, ids=str)
 def test_equals_path_enumeration(durations):
-    batch = random_batch(LENGTHS, V=4, scale=1.0)
-    heads = [duration_logits(s.shape[:2], len(durations)) for s in batch.samples]
-    layout = batch.layout(padded=False)
-    packed = np.concatenate([head.reshape(-1, len(durations)) for head in heads])
-    losses, gradient, duration_gradient = tdt_loss_reference(
-        layout[0], packed, *layout[1:], durations, sigma=0.05, reduction="none"
-    )
-    tokens_expected, durations_expected, losses_expected = [], [], []
-    for logits, head, labels in zip(batch.samples, heads, batch.labels):
+    case, expected = TdtBatch(LENGTHS, durations, V=5), [[], [], []]
+    for logits, head, labels in zip(case.batch.samples, case.heads, case.batch.labels):
         loss, blank, label = enumerate_tdt_paths(logits, head, labels, durations, sigma=0.05)
         occupation = (blank + label).sum(-1, keepdims=True)
         tokens = softmax(logits) * occupation
         tokens[:, :, -1] -= blank.sum(-1)
         for u, k in enumerate(labels):
             tokens[:, u, k] -= label[:, u].sum(-1)
-        losses_expected.append(loss)
-        tokens_expected.append(tokens.reshape(-1, 4))
         of_durations = softmax(head) * occupation - blank - label
-        durations_expected.append(of_durations.reshape(-1, len(durations)))
-    limit = TOLERANCE["reference_enumeration"]
-    assert report("loss", losses, losses_expected) <= limit
-    assert report("gradient", gradient, np.concatenate(tokens_expected)) <= limit
-    assert report("durations", duration_gradient, np.concatenate(durations_expected)) <= limit
+        for results, x in zip(expected, (np.array([loss]), tokens, of_durations)):
+            results.append(x.reshape(-1, *x.shape[2:]) if x.ndim == 3 else x)
+    got = case.reference(sigma=0.05)
+    for what, a, b in zip(("loss", "gradient", "durations"), got, expected):
+        assert report(what, a, np.concatenate(b)) <= TOLERANCE["reference_enumeration"]
 
 
 def test_gradients_equal_central_differences():

@@ -4,13 +4,11 @@
 import numpy as np
 import pytest
 from kernel.launch import poisoned, row_grad, row_stats, same_bits
-from oracles import TOLERANCE, labels_of, random_batch, report
-from tdt import DURATION_SETS, duration_logits, enumerate_tdt_paths, softmax
+from oracles import TOLERANCE, labels_of, report
+from tdt import DURATION_SETS, SMALL, TdtBatch, enumerate_tdt_paths, softmax
 
 from mindspore_rnnt.native import pack_params, run_op
-from mindspore_rnnt.reference import tdt_loss_reference
 
-SMALL = [(T, U) for T in (1, 2, 3, 5) for U in (0, 1, 3)]
 LENGTHS = [(5, 3), (1, 0), (7, 2)]
 
 
@@ -25,40 +23,29 @@ def tdt_lattice(stats, log_probs, logit_lengths, target_lengths, durations, **op
     return loss, coefficients, posteriors
 
 
-class Case:
-    """A batch with a duration head, and what goes into the operator."""
+class Case(TdtBatch):
+    """With what goes into the operator."""
 
-    def __init__(self, lengths, durations, V=7, seed=0):
-        self.batch, self.durations = random_batch(lengths, V, seed), durations
-        D = len(durations)
-        self.heads = [duration_logits(s.shape[:2], D, seed) for s in self.batch.samples]
+    def __init__(self, lengths, durations, V=7):
+        super().__init__(lengths, durations, V)
         self.sizes = self.batch.logit_lengths, self.batch.target_lengths
-        self.mask = self.batch.padded_mask(2, 1)[..., 0]
 
-    def inputs(self, padded, fill=np.nan):
-        """Stats and log-probs of durations; what stands in padding is `fill`."""
-        logits, labels = self.batch.padded(2, 1), labels_of(self.batch, 2, 1)
-        stats = row_stats(logits, labels)
-        log_probs = np.full((*self.mask.shape, len(self.durations)), fill, np.float32)
-        stats[~self.mask] = fill
-        for plane, head in zip(log_probs, self.heads):
-            plane[: head.shape[0], : head.shape[1]] = np.log(softmax(head))
+    def stats(self, padded):
+        """Stats of the rows, and log-probs of their durations. What stands in padding is NaN."""
+        stats = row_stats(self.batch.padded(2, 1), labels_of(self.batch, 2, 1))
+        stats[~self.mask] = np.nan
+        log_probs = np.log(softmax(self.inputs(padded=True)[1])).astype(np.float32)
         return (stats, log_probs) if padded else (stats[self.mask], log_probs[self.mask])
 
     def run(self, padded=False, **options):
-        return tdt_lattice(*self.inputs(padded), *self.sizes, self.durations, **options)
+        return tdt_lattice(*self.stats(padded), *self.sizes, self.durations, **options)
 
     def gradients(self, coefficients, posteriors):
         """Of token logits and duration logits, packed."""
         rows, labels = self.batch.packed(), labels_of(self.batch, 2, 1)[self.mask]
-        stats, log_probs = self.inputs(padded=False)
+        stats, log_probs = self.stats(padded=False)
         tokens = row_grad(rows, labels, stats, coefficients)
         return tokens, np.exp(log_probs.astype(np.float64)) * coefficients[:, :1] - posteriors
-
-    def reference(self, **options):
-        logits, *rest = self.batch.layout(padded=False)
-        head = np.concatenate([h.reshape(-1, len(self.durations)) for h in self.heads])
-        return tdt_loss_reference(logits, head, *rest, self.durations, reduction="none", **options)
 
 
 def check(case, got, expected):
@@ -126,7 +113,7 @@ def test_alone_as_in_a_batch_and_with_any_number_of_threads(level, set_threads):
         set_threads(threads)
         assert all(map(same_bits, expected, case.run()))
     rows = np.cumsum([0, *(T * (U + 1) for T, U in zip(*case.sizes))])
-    stats, log_probs = case.inputs(padded=False)
+    stats, log_probs = case.stats(padded=False)
     for b in range(len(rows) - 1):
         begin, end = rows[b : b + 2]
         sizes = (size[b : b + 1] for size in case.sizes)
@@ -154,7 +141,7 @@ def test_no_path(level, durations, T, U):
 def test_a_nan_sample_touches_no_other(level, value, head):
     case = Case(LENGTHS, (0, 1, 2))
     expected = case.run()
-    stats, log_probs = case.inputs(padded=False)
+    stats, log_probs = case.stats(padded=False)
     (stats if head == "tokens" else log_probs)[25, 2] = value  # a cell of the last sample
     loss, coefficients, posteriors = tdt_lattice(stats, log_probs, *case.sizes, case.durations)
     assert np.isnan(loss).tolist() == [False, False, True]

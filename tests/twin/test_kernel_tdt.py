@@ -6,14 +6,13 @@ import itertools
 
 import numpy as np
 import pytest
-from tdt import DURATION_SETS
+from tdt import DURATION_SETS, SMALL
 from twin import kernel_on_twin as twin
 from twin.rules import RULES, SOME_RULES
 from twin.tdt_problem import OUTPUTS, TdtProblem, same
 
 from mindspore_rnnt.native import pack_params, run_op
 
-SMALL = [(T, U) for T in (1, 2, 3, 5) for U in (0, 1, 3)]
 LENGTHS = [(13, 6), (2, 9), (7, 0), (21, 11)]
 FIVE = (0, 1, 2, 3, 4)
 
