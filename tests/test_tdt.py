@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tdt_loss and TDTLoss against path enumeration and float64, in every layout and mode."""
+"""tdt_loss and TDTLoss against float64, in every layout and mode."""
 
 import mindspore as ms
 import numpy as np

@@ -108,17 +108,6 @@ def run(
     )
 
 
-def to_bfloat16(values: np.ndarray) -> np.ndarray:
-    """float32 to the bits of bfloat16, rounded to nearest even."""
-    bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
-    rounded = ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
-    return np.where(np.isnan(values), np.uint16(0x7FC0), rounded)
-
-
-def from_bfloat16(bits: np.ndarray) -> np.ndarray:
-    return (bits.astype(np.uint32) << 16).view(np.float32)
-
-
 @lru_cache(maxsize=64)
 def _load(library: Path) -> ctypes.CDLL:
     twin = ctypes.CDLL(str(library))

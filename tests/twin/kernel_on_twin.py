@@ -12,9 +12,23 @@ from typing import ClassVar
 import numpy as np
 
 from aot_build.twin import build_twin, driver
+from mindspore_rnnt.ascend.build import snake_case
+from mindspore_rnnt.conformance.backend import output_shapes
+from mindspore_rnnt.conformance.batches import numbers, stored
+from mindspore_rnnt.kernels.signatures import ROWS, SIGNATURES
 from mindspore_rnnt.native import pack_params
 
 ROW_STATS, LATTICE, ROW_GRAD, DURATIONS = 1, 2, 4, 8
+PHASES = {
+    "RnntFused": ROW_STATS | LATTICE | ROW_GRAD,
+    "RnntScaleGrad": ROW_GRAD,
+    "RnntForward": ROW_STATS | LATTICE,
+    "RnntBackward": ROW_GRAD,
+    "RnntRowStats": ROW_STATS,
+    "RnntLattice": LATTICE,
+    "RnntTdtLattice": LATTICE | DURATIONS,
+    "RnntRowGrad": ROW_GRAD,
+}
 NO_TARGETS = 0x7FFFFFFE
 MAX_CORES = 48
 _options: dict[str, int] = {}
@@ -100,16 +114,6 @@ def tiling_of(logits, targets=None, batch=0, blank=0, clamp=0.0, fused_log_softm
     return Tiling(rows, batch, vocab, max_t, max_u1, max_u, padded, *attributes)
 
 
-def encode(values, dtype):
-    """float32 values, exact in `dtype`, as the twin takes them."""
-    values = np.asarray(values, np.float32)
-    return driver.to_bfloat16(values) if dtype == "bfloat16" else values.astype(dtype)
-
-
-def decode(values, dtype):
-    return driver.from_bfloat16(values) if dtype == "bfloat16" else values.astype(np.float32)
-
-
 @lru_cache(maxsize=8)
 def library_of(dtype: str, strip_lanes: int) -> Path:
     if strip_lanes == 1024:
@@ -146,121 +150,88 @@ def launch(
     return result
 
 
-def batch_inputs(logits, targets, logit_lengths, target_lengths, dtype):
+def run_op(op, values, cores=7, **options) -> driver.Result:
+    """One launch of an operator of SIGNATURES; its inputs are among `values`, rows as `stored`."""
+    signature = SIGNATURES[op]
+    inputs = {
+        operand.name: np.ascontiguousarray(
+            values[operand.name], None if operand.dtype == ROWS else operand.dtype
+        )
+        for operand in signature.inputs
+    }
+    rows, targets = next(iter(inputs.values())), inputs.get("targets")
+    shapes = output_shapes(op, list(inputs.values()))
+    if "target_lengths" not in inputs:  # rows of any leading shape, which belong to no batch
+        tiling = tiling_of(rows.reshape(-1, rows.shape[-1]))
+    elif op == "RnntTdtLattice":
+        log_probs = inputs["duration_log_probs"]
+        tiling = tiling_of(log_probs, batch=len(inputs["target_lengths"]))
+        shapes = [inputs["target_lengths"].shape, (*rows.shape[:-1], 3), log_probs.shape]
+    else:
+        tiling = tiling_of(rows, targets, len(inputs["target_lengths"]))
+        tiling.V = 0 if op == "RnntLattice" else tiling.V
+    dtypes = [str(rows.dtype) if o.dtype == ROWS else o.dtype for o in signature.outputs]
+    outputs = dict(zip((o.name for o in signature.outputs), zip(shapes, dtypes)))
+    dtype = "bfloat16" if rows.dtype == np.uint16 else str(rows.dtype)
+    return launch(snake_case(op), dtype, inputs, outputs, tiling, PHASES[op], cores, **options)
+
+
+def values_of(layout, dtype="float32", **more):
+    """A batch as inputs by their names."""
+    logits, targets, logit_lengths, target_lengths = layout
     return {
-        "logits": encode(logits, dtype),
+        "logits": stored(logits, dtype),
         "targets": np.ascontiguousarray(targets, np.int32),
         "logit_lengths": np.asarray(logit_lengths, np.int32),
         "target_lengths": np.asarray(target_lengths, np.int32),
+        **more,
     }
-
-
-def storage(dtype):
-    return "uint16" if dtype == "bfloat16" else dtype
 
 
 def fused(layout, dtype="float32", cores=7, attributes=False, twin=None, **params):
     """Loss and gradient of rnnt_fused, or of rnnt_loss_fused; `result` has counters."""
-    logits, targets, logit_lengths, _ = layout
-    inputs = batch_inputs(*layout, dtype)
-    B = len(logit_lengths)
+    values, B = values_of(layout, dtype), len(layout[2])
     if attributes:
-        tiling = tiling_of(logits, targets, B, **params)
+        logits = values["logits"]
+        tiling = tiling_of(logits, layout[1], B, **params)
+        outputs = {"loss": ((B,), "float32"), "grad": (logits.shape, str(logits.dtype))}
+        rest = outputs, tiling, PHASES["RnntFused"], cores
+        result = launch("rnnt_loss_fused", dtype, values, *rest, **(twin or {}))
     else:
-        tiling = tiling_of(logits, targets, B)
-        inputs["params"] = pack_params(**params)
-    outputs = {"loss": ((B,), "float32"), "grad": (logits.shape, storage(dtype))}
-    entry = "rnnt_loss_fused" if attributes else "rnnt_fused"
-    phases = ROW_STATS | LATTICE | ROW_GRAD
-    result = launch(entry, dtype, inputs, outputs, tiling, phases, cores, **(twin or {}))
-    return result.outputs["loss"], decode(result.outputs["grad"], dtype), result
+        values["params"] = pack_params(**params)
+        result = run_op("RnntFused", values, cores, **(twin or {}))
+    return result.outputs["loss"], numbers(result.outputs["grad"]), result
 
 
 def forward(layout, dtype="float32", cores=7, **params):
-    logits, targets, logit_lengths, _ = layout
-    inputs = {**batch_inputs(*layout, dtype), "params": pack_params(**params)}
-    B = len(logit_lengths)
-    tiling = tiling_of(logits, targets, B)
-    outputs = {"loss": ((B,), "float32"), "state": ((tiling.rows, 5), "float32")}
-    result = launch("rnnt_forward", dtype, inputs, outputs, tiling, ROW_STATS | LATTICE, cores)
+    values = values_of(layout, dtype, params=pack_params(**params))
+    result = run_op("RnntForward", values, cores)
     return result.outputs["loss"], result.outputs["state"], result
 
 
 def backward(layout, state, dloss, dtype="float32", cores=7, **params):
-    logits, targets, logit_lengths, _ = layout
-    inputs = {**batch_inputs(*layout, dtype), "params": pack_params(**params)}
-    inputs |= {"state": state, "dloss": np.asarray(dloss, np.float32)}
-    tiling = tiling_of(logits, targets, len(logit_lengths))
-    outputs = {"dlogits": (logits.shape, storage(dtype))}
-    result = launch("rnnt_backward", dtype, inputs, outputs, tiling, ROW_GRAD, cores)
-    return decode(result.outputs["dlogits"], dtype), result
+    values = values_of(layout, dtype, params=pack_params(**params), state=state, dloss=dloss)
+    result = run_op("RnntBackward", values, cores)
+    return numbers(result.outputs["dlogits"]), result
 
 
 def scale_grad(grad, logit_lengths, target_lengths, dloss, dtype="float32", cores=7):
-    inputs = {
-        "grad": encode(grad, dtype),
-        "logit_lengths": np.asarray(logit_lengths, np.int32),
-        "target_lengths": np.asarray(target_lengths, np.int32),
-        "dloss": np.asarray(dloss, np.float32),
-    }
-    tiling = tiling_of(grad, batch=len(logit_lengths))
-    outputs = {"dlogits": (grad.shape, storage(dtype))}
-    result = launch("rnnt_scale_grad", dtype, inputs, outputs, tiling, ROW_GRAD, cores)
-    return decode(result.outputs["dlogits"], dtype), result
-
-
-def row_labels_of(targets, logit_lengths, target_lengths):
-    """The label that follows each packed row, or -1."""
-    rows = []
-    for labels, T, U in zip(targets, logit_lengths, target_lengths):
-        rows.append(np.tile(np.append(labels[:U], -1), T))
-    return np.concatenate(rows).astype(np.int32)
-
-
-def tiling_of_rows(logits) -> Tiling:
-    """Rows of any leading shape, which belong to no batch."""
-    return tiling_of(logits.reshape(-1, logits.shape[-1]))
-
-
-def launch_rows(logits, labels, coefficients, dloss) -> list[driver.Result]:
-    """RnntRowStats and RnntRowGrad of float32 rows on one core, with their counters."""
-    tiling = tiling_of_rows(logits)
-    inputs = {"logits": logits, "row_labels": labels, "params": pack_params()}
-    outputs = {"stats": ((len(logits), 4), "float32")}
-    stats = launch("rnnt_row_stats", "float32", inputs, outputs, tiling, ROW_STATS, 1)
-    inputs = {
-        "logits": logits,
-        "row_labels": labels,
-        "stats": stats.outputs["stats"],
-        "coefficients": coefficients,
-        "row_dloss": np.asarray(dloss, np.float32),
-        "params": pack_params(),
-    }
-    outputs = {"dlogits": (logits.shape, "float32")}
-    return [stats, launch("rnnt_row_grad", "float32", inputs, outputs, tiling, ROW_GRAD, 1)]
+    values = {"grad": stored(grad, dtype), "dloss": dloss}
+    values |= {"logit_lengths": logit_lengths, "target_lengths": target_lengths}
+    result = run_op("RnntScaleGrad", values, cores)
+    return numbers(result.outputs["dlogits"]), result
 
 
 def row_stats(logits, row_labels, dtype="float32", cores=7, **params):
-    inputs = {"logits": encode(logits, dtype), "row_labels": row_labels}
-    inputs["params"] = pack_params(**params)
-    outputs = {"stats": ((*logits.shape[:-1], 4), "float32")}
-    tiling = tiling_of_rows(logits)
-    result = launch("rnnt_row_stats", dtype, inputs, outputs, tiling, ROW_STATS, cores)
-    return result.outputs["stats"]
+    values = {"logits": stored(logits, dtype), "row_labels": row_labels}
+    values["params"] = pack_params(**params)
+    return run_op("RnntRowStats", values, cores).outputs["stats"]
 
 
 def lattice(stats, logit_lengths, target_lengths, cores=7, **params):
-    B = len(logit_lengths)
-    inputs = {
-        "stats": stats,
-        "logit_lengths": np.asarray(logit_lengths, np.int32),
-        "target_lengths": np.asarray(target_lengths, np.int32),
-        "params": pack_params(**params),
-    }
-    outputs = {"loss": ((B,), "float32"), "coefficients": ((*stats.shape[:-1], 3), "float32")}
-    tiling = tiling_of(stats, batch=B)
-    tiling.V = 0
-    result = launch("rnnt_lattice", "float32", inputs, outputs, tiling, LATTICE, cores)
+    values = {"stats": stats, "logit_lengths": logit_lengths, "target_lengths": target_lengths}
+    values["params"] = pack_params(**params)
+    result = run_op("RnntLattice", values, cores)
     return result.outputs["loss"], result.outputs["coefficients"]
 
 
@@ -268,36 +239,13 @@ def tdt_lattice(
     stats, log_probs, logit_lengths, target_lengths, durations, cores=7, twin=None, **params
 ):
     """The launch's result: loss, coefficients and duration_posteriors are its outputs."""
-    B = len(logit_lengths)
-    inputs = {
-        "stats": stats,
-        "duration_log_probs": log_probs,
-        "logit_lengths": np.asarray(logit_lengths, np.int32),
-        "target_lengths": np.asarray(target_lengths, np.int32),
-        "durations": np.asarray(durations, np.int32),
-        "params": pack_params(**params),
-    }
-    outputs = {
-        "loss": ((B,), "float32"),
-        "coefficients": ((*stats.shape[:-1], 3), "float32"),
-        "duration_posteriors": (log_probs.shape, "float32"),
-    }
-    tiling = tiling_of(log_probs, batch=B)
-    phases = LATTICE | DURATIONS
-    entry = "rnnt_tdt_lattice"
-    return launch(entry, "float32", inputs, outputs, tiling, phases, cores, **(twin or {}))
+    values = {"stats": stats, "duration_log_probs": log_probs, "durations": durations}
+    values |= {"logit_lengths": logit_lengths, "target_lengths": target_lengths}
+    values["params"] = pack_params(**params)
+    return run_op("RnntTdtLattice", values, cores, **(twin or {}))
 
 
 def row_grad(logits, labels, stats, coefficients, dloss, dtype="float32", cores=7, **params):
-    inputs = {
-        "logits": encode(logits, dtype),
-        "row_labels": labels,
-        "stats": stats,
-        "coefficients": coefficients,
-        "row_dloss": np.asarray(dloss, np.float32),
-        "params": pack_params(**params),
-    }
-    outputs = {"dlogits": (logits.shape, storage(dtype))}
-    tiling = tiling_of_rows(logits)
-    result = launch("rnnt_row_grad", dtype, inputs, outputs, tiling, ROW_GRAD, cores)
-    return decode(result.outputs["dlogits"], dtype)
+    values = {"logits": stored(logits, dtype), "row_labels": labels, "stats": stats}
+    values |= {"coefficients": coefficients, "row_dloss": dloss, "params": pack_params(**params)}
+    return numbers(run_op("RnntRowGrad", values, cores).outputs["dlogits"])

@@ -6,6 +6,7 @@ import pytest
 from oracles import TOLERANCE, random_batch, report
 from twin import kernel_on_twin as twin
 
+from mindspore_rnnt.conformance.backend import row_labels
 from mindspore_rnnt.reference import rnnt_loss_reference
 
 LENGTHS = [(6, 4), (9, 0), (3, 5), (1, 2)]
@@ -15,7 +16,7 @@ WEIGHTS = np.array([2.5, -3.0, 0.0, 1.0], np.float32)
 def chunked(layout, weights, chunk, dtype="float32", labels=None, cores=7, **params):
     logits, targets, T, U = layout
     if labels is None:
-        labels = twin.row_labels_of(targets, T, U)
+        labels = row_labels(targets, T, U)
     starts = range(0, len(logits), chunk)
     parts = [slice(start, start + chunk) for start in starts]
     stats = [twin.row_stats(logits[p], labels[p], dtype, cores, **params) for p in parts]
@@ -53,7 +54,7 @@ def test_logits(V, dtype, options):
 
 def test_lengths_that_do_not_add_up():
     logits, targets, T, U = random_batch(LENGTHS, 9).layout(False)
-    labels = twin.row_labels_of(targets, T, U)
+    labels = row_labels(targets, T, U)
     T = T + np.array([0, 0, 1, 0], np.int32)
     loss, grad = chunked((logits, targets, T, U), np.ones(4, np.float32), 12, labels=labels)
     assert np.isnan(loss).all() and (grad == 0).all()
@@ -62,7 +63,7 @@ def test_lengths_that_do_not_add_up():
 def one_core(batch, dtype="float32"):
     """Every operator on one core, which has all tiles; dloss differs from row to row."""
     logits, targets, T, U = layout = batch.layout(False)
-    labels = twin.row_labels_of(targets, T, U)
+    labels = row_labels(targets, T, U)
     stats = twin.row_stats(logits, labels, dtype, 1)
     loss, coefficients = twin.lattice(stats, T, U, 1)
     dloss = np.linspace(-2, 2, len(logits)).astype(np.float32)

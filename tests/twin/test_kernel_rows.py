@@ -4,7 +4,7 @@ the sum over the rest, whatever the hardware does; and RnntLattice on padded sta
 
 import numpy as np
 import pytest
-from oracles import TOLERANCE, random_batch, report
+from oracles import TOLERANCE, random_batch, report, round_to
 from twin import kernel_on_twin as twin
 from twin.rules import RULES, ULP_NOISE
 
@@ -22,7 +22,7 @@ SHAPES = pytest.mark.parametrize("rows, V", [(300, 11), (9, 700), (3, 16001)])
 
 def rows_of(rows, V, dtype):
     rng = np.random.default_rng(V)
-    x = twin.decode(twin.encode(rng.normal(0, 3, (rows, V)), dtype), dtype)
+    x = round_to(rng.normal(0, 3, (rows, V)), dtype)
     labels = rng.integers(0, V, rows).astype(np.int32)
     labels[1::5] = -1
     labels[2::5] = -2
