@@ -66,8 +66,11 @@ class TicketParser:
             if match is not None:
                 known, end = count, match.end()
                 break
-        if match is not None and known == len(self._patterns) and match.groups()[-1:] != ("",):
-            return {"expected": "end", "phrases": [], "found": text[end:]}
+        if match is not None and known == len(self._patterns):
+            if end and re.match(self._patterns[0], text[end:]):  # the next command has begun
+                return self._explain(text[end:])
+            if match.groups()[-1:] != ("",):
+                return {"expected": "end", "phrases": [], "found": text[end:]}
         kind, value = self._grammar.parts[min(known, len(self._patterns) - 1)]
         phrases = list(self._grammar.slots[value]) if kind == "slot" else [value]
         return {"expected": value, "phrases": phrases, "found": text[end:]}

@@ -46,6 +46,7 @@ def test_every_sentence_gives_its_own_work_order(grammar):
         ("记录二号主变", "defect", ""),
         ("记录二号主变油温过高并通", "ticket", "并通"),
         ("记录二号主变油温过高并通知值班长好", "end", "好"),
+        ("记录二号主变渗油上报三号油泵好", "defect", "好"),  # of the second command
     ],
 )
 def test_what_is_not_understood_says_where(grammar, text, expected, found):

@@ -55,7 +55,7 @@ def test_a_sure_command_is_a_ticket():
             "outside the grammar: action (记录 | 上报 | 复核) was expected",
         ),
         (COMMAND + "记", [], "outside the grammar: "),
-        (COMMAND + "上报二号油泵", [], "outside the grammar: ticket ("),  # the second is half
+        (COMMAND + "上报二号油泵", [], "half a command: defect (油温过高 | "),  # the second
     ],
 )
 def test_all_else_says_why_not(text, probabilities, reason):
