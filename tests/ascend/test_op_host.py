@@ -3,10 +3,9 @@
 
 import ctypes
 import itertools
-from pathlib import Path
 
-import numpy as np
 import pytest
+from twin import kernel_on_twin as twin
 
 from aot_build.twin import host_driver
 from aot_build.twin.build_twin import OP_KERNEL
@@ -14,12 +13,6 @@ from mindspore_rnnt.kernels.signatures import ROW_DTYPES, ROWS, signatures_of
 from mindspore_rnnt.tdt import limits
 
 FRAMEWORK_WORKSPACE = 16 * 1024 * 1024  # of the mocked platform
-FIELDS = np.dtype(
-    [("rows", "i8")]
-    + [(name, "i4") for name in ("B", "V", "max_t", "max_u1", "max_u", "padded")]
-    + [("blank", "i4"), ("fused_log_softmax", "i4"), ("clamp", "f4"), ("reserved", "i4")]
-)
-NO_TARGETS = 0x7FFFFFFE
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +61,8 @@ OPERATORS_WITH_A_LATTICE = [op for op in OPERATORS if "Lattice" in op] + [
 def tile(host, op, inputs, attrs=None, cores=48, **more):
     attrs = attrs_of(op) if attrs is None else attrs
     decision = host.tile(op, inputs, attrs, vector_cores=cores, **more)
-    return decision, np.frombuffer(decision.tiling, FIELDS)[0]
+    assert len(decision.tiling) == ctypes.sizeof(twin.Tiling)
+    return decision, twin.Tiling.from_buffer_copy(decision.tiling)
 
 
 def columns(operands, signature_dtypes):
@@ -133,12 +127,12 @@ def test_tiling_of_every_operator(host, op, dtype, cores):
     assert decision.schedule_mode == has_lattice, "cores that wait for each other start together"
     assert (decision.workspace > FRAMEWORK_WORKSPACE) == has_lattice
     assert (decision.workspace == 0) == (not has_lattice)
-    assert tiling["rows"] == 40800 and tiling["padded"] == 0
-    assert tiling["V"] == (0 if op == "RnntLattice" else V)
-    assert tiling["B"] == (0 if op in ("RnntRowStats", "RnntRowGrad") else 4)
+    assert tiling.rows == 40800 and tiling.padded == 0
+    assert (0 if op == "RnntLattice" else V) == tiling.V
+    assert (0 if op in ("RnntRowStats", "RnntRowGrad") else 4) == tiling.B
     with_targets = op in ("RnntLossFused", "RnntFused", "RnntForward", "RnntBackward")
-    assert tiling["max_u"] == (3 if with_targets else NO_TARGETS)
-    assert tiling["reserved"] == 0
+    assert tiling.max_u == (3 if with_targets else twin.NO_TARGETS)
+    assert tiling.reserved == 0
 
 
 @pytest.mark.parametrize("cores", [20, 40, 48])
@@ -151,23 +145,23 @@ def test_a_large_batch_takes_all_cores_and_a_tiny_one_few(host, cores):
 
 def test_padded_logits(host):
     _, tiling = tile(host, "RnntFused", batch((2, 7, 4, 5)))
-    assert (tiling["rows"], tiling["V"]) == (56, 5)
-    assert (tiling["padded"], tiling["max_t"], tiling["max_u1"]) == (1, 7, 4)
+    assert (tiling.rows, tiling.V) == (56, 5)
+    assert (tiling.padded, tiling.max_t, tiling.max_u1) == (1, 7, 4)
 
 
 def test_rows_of_any_leading_shape(host):
     labels, params = ("int32", (2, 7, 4)), ("float32", (8,))
     inputs = [("float32", (2, 7, 4, 5)), labels, params]
     _, tiling = tile(host, "RnntRowStats", inputs)
-    assert (tiling["rows"], tiling["V"], tiling["padded"]) == (56, 5, 0)
+    assert (tiling.rows, tiling.V, tiling.padded) == (56, 5, 0)
     stats, coefficients = ("float32", (2, 7, 4, 4)), ("float32", (2, 7, 4, 3))
     inputs[2:] = [stats, coefficients, ("float32", (2, 7, 4)), params]
     _, tiling = tile(host, "RnntRowGrad", inputs)
-    assert (tiling["rows"], tiling["V"], tiling["padded"]) == (56, 5, 0)
+    assert (tiling.rows, tiling.V, tiling.padded) == (56, 5, 0)
     lengths = ("int32", (2,))
     _, tiling = tile(host, "RnntLattice", [stats, lengths, lengths, params])
-    assert (tiling["rows"], tiling["padded"]) == (56, 1)
-    assert (tiling["max_t"], tiling["max_u1"]) == (7, 4)
+    assert (tiling.rows, tiling.padded) == (56, 1)
+    assert (tiling.max_t, tiling.max_u1) == (7, 4)
 
 
 def test_stats_and_durations(host):
@@ -175,8 +169,8 @@ def test_stats_and_durations(host):
     stats, log_probs = ("float32", (2, 7, 4, 4)), ("float32", (2, 7, 4, 6))
     inputs = [stats, log_probs, lengths, lengths, ("int32", (6,)), params]
     _, tiling = tile(host, "RnntTdtLattice", inputs)
-    assert (tiling["rows"], tiling["V"], tiling["padded"]) == (56, 6, 1)
-    assert (tiling["max_t"], tiling["max_u1"]) == (7, 4)
+    assert (tiling.rows, tiling.V, tiling.padded) == (56, 6, 1)
+    assert (tiling.max_t, tiling.max_u1) == (7, 4)
 
 
 def test_limits_of_durations_are_those_that_python_refuses():
@@ -190,14 +184,14 @@ def test_limits_of_durations_are_those_that_python_refuses():
 
 def test_rows_beyond_int32(host):
     _, tiling = tile(host, "RnntForward", batch((2**33, 4), B=1, max_u=0))
-    assert tiling["rows"] == 2**33
+    assert tiling.rows == 2**33
 
 
 @pytest.mark.parametrize("blank", [-5, -1, 0, 4])
 def test_attributes_reach_the_kernel(host, blank):
     inputs = batch(params=False)
     _, tiling = tile(host, "RnntLossFused", inputs, (blank, 0.25, False))
-    assert (tiling["blank"], tiling["clamp"], tiling["fused_log_softmax"]) == (blank, 0.25, 0)
+    assert (tiling.blank, tiling.clamp, tiling.fused_log_softmax) == (blank, 0.25, 0)
 
 
 @pytest.mark.parametrize(
@@ -292,15 +286,6 @@ def test_tiling_refuses_a_chip_with_too_small_a_buffer(host, capfd):
     assert "'chip' must be one with 188160 B of unified buffer" in capfd.readouterr().err
 
 
-@pytest.fixture(scope="module")
-def sample_floats(compile_cpp):
-    """(T, U) -> floats of workspace that the kernel takes for the sample."""
-    source = Path(__file__).parent / "schedule_probe.cpp"
-    library = ctypes.CDLL(str(compile_cpp(source, "-shared", "-fPIC", standard="c++11")))
-    library.SampleFloats.restype = ctypes.c_int64
-    return lambda T, U: library.SampleFloats(ctypes.c_int64(T), ctypes.c_int64(U + 1))
-
-
 LENGTHS = [
     [(1, 0)],
     [(1, 0), (1, 5)],
@@ -320,9 +305,9 @@ LENGTHS = [
 
 @pytest.mark.parametrize("lengths", LENGTHS, ids=str)
 @pytest.mark.parametrize("padded", [False, True])
-def test_the_workspace_holds_any_lengths_of_its_shapes(host, sample_floats, lengths, padded):
+def test_the_workspace_holds_any_lengths_of_its_shapes(host, lengths, padded):
     """The host knows shapes only; extra room in targets or padding must not break the bound."""
-    used = sum(sample_floats(T, U) for T, U in lengths) * 4
+    used = 4 * sum(twin.schedule().SampleFloats(T, U + 1) for T, U in lengths)
     max_t, max_u = (max(sizes) for sizes in zip(*lengths))
     B, V = len(lengths), 3
     for room in (0, 7):
