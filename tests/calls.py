@@ -5,6 +5,7 @@ from functools import lru_cache
 
 import mindspore as ms
 import numpy as np
+import pytest
 from mindspore import Tensor
 from modes import run_gradient
 
@@ -22,6 +23,15 @@ def tensors(layout, dtype="float32", ints=np.int32):
 def numbers(x):
     """A Tensor of any float dtype as float32 NumPy."""
     return x.astype(ms.float32).asnumpy()
+
+
+def refused(function, error, message, *, inputs, **changes):
+    """`function` of `inputs`, which have names, but for `changes` of these or of its options raises
+    `error` in its own name."""
+    tensors = (changes.pop(name, x) for name, x in inputs.items())
+    tensors = [x if x is None else Tensor(x) for x in tensors]
+    with pytest.raises(error, match=f"^For '{function.__name__}', the {message}"):
+        function(*tensors, **changes)
 
 
 def loss_and_gradient(inputs, mode="pynative", weights=None, form="fused", **options):

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The functions beside the losses refuse what rnnt_loss refuses, in their own name."""
 
+from functools import partial
+
 import mindspore as ms
 import numpy as np
 import pytest
+from calls import refused as refused_by
 from mindspore import Tensor
 from oracles import random_batch
 
@@ -12,12 +15,8 @@ from mindspore_rnnt import expected_frames, rnnt_align, rnnt_posteriors
 NAMES = ("logits", "targets", "logit_lengths", "target_lengths")
 
 
-def refused(function, error, message, **changes):
-    inputs = dict(zip(NAMES, random_batch([(5, 3), (4, 2)], V=7).layout(padded=True)))
-    inputs |= {name: x for name, x in changes.items() if name in NAMES}
-    options = {name: x for name, x in changes.items() if name not in NAMES}
-    with pytest.raises(error, match=f"^For '{function.__name__}', the {message}"):
-        function(*(Tensor(x) for x in inputs.values()), **options)
+BATCH = dict(zip(NAMES, random_batch([(5, 3), (4, 2)], V=7).layout(padded=True)))
+refused = partial(refused_by, inputs=BATCH)
 
 
 def _int(*values):

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """prune_ranges and rnnt_loss_pruned against float64."""
 
+from functools import partial
+
 import mindspore as ms
 import numpy as np
 import pytest
+from calls import refused as refused_by
 from mindspore import Tensor
 from modes import MODES, refuse_double_backward, run, run_gradient
 from oracles import TOLERANCE, report, round_to
@@ -182,16 +185,9 @@ def test_from_posteriors_of_the_whole_lattice_to_a_tight_bound():
     assert 0 <= loss - whole <= 0.05 * whole
 
 
-def refused(error, message, **changes):
-    names = ("logits", "starts", "targets", "logit_lengths", "target_lengths")
-    inputs = dict(zip(names, pruned_batch()))
-    inputs |= {name: x for name, x in changes.items() if name in names}
-    options = {name: x for name, x in changes.items() if name not in names}
-    with pytest.raises(error, match=f"^For 'rnnt_loss_pruned', the {message}"):
-        rnnt_loss_pruned(*map(Tensor, inputs.values()), **options)
-
-
 def test_refusals():
+    names = ("logits", "starts", "targets", "logit_lengths", "target_lengths")
+    refused = partial(refused_by, rnnt_loss_pruned, inputs=dict(zip(names, pruned_batch())))
     logits, starts, targets, T, _ = pruned_batch()
     refused(TypeError, "'starts' must be a Tensor of one of .* got Float32", starts=logits)
     refused(ValueError, r"'logits' must be of shape \(B, max_T, S, V\), but", logits=logits[0])

@@ -4,6 +4,7 @@
 import mindspore as ms
 import numpy as np
 import pytest
+from calls import refused as refused_by
 from mindspore import Tensor, ops
 from modes import MODES, refuse_double_backward, run, run_gradient
 from oracles import report
@@ -165,11 +166,8 @@ def test_no_labels_at_all(columns):
 def refused(error, message, **changes):
     names = ("am", "lm", "targets", "logit_lengths", "target_lengths")
     inputs = dict(zip(names, simple_batch()))
-    inputs |= {name: x for name, x in changes.items() if name in names}
-    options = {name: x for name, x in changes.items() if name not in names}
     for function in (rnnt_loss_simple, simple_posteriors):
-        with pytest.raises(error, match=f"^For '{function.__name__}', the {message}"):
-            function(*(x if x is None else Tensor(x) for x in inputs.values()), **options)
+        refused_by(function, error, message, inputs=inputs, **changes)
 
 
 def test_refusals():
