@@ -44,10 +44,7 @@ def check(got, expected):
 def test_all_modes(mode, padded):
     case, weights = Case(LENGTHS, DURATIONS, V=9, blank=2), np.array([0.5, 0, -2, 1])
     loss, *gradients = case.reference(padded, sigma=0.05)
-    rows = weights[:, None, None, None]
-    if not padded:
-        rows = np.repeat(weights, [T * (U + 1) for T, U in LENGTHS])[:, None]
-    expected = loss, *(rows * g for g in gradients)
+    expected = loss, *(case.batch.per_row(weights, g) * g for g in gradients)
     check(case.run(padded, mode, weights, sigma=0.05), expected)
 
 

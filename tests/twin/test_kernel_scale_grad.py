@@ -12,15 +12,9 @@ WEIGHTS = np.array([2.5, -3.0, 0.0, 1.0], np.float32)
 LAYOUTS = pytest.mark.parametrize("padded", [False, True], ids=["packed", "padded"])
 
 
-def per_row(weights, batch, padded):
-    if padded:
-        return weights[:, None, None, None]
-    return np.repeat(weights, batch.logit_lengths * (batch.target_lengths + 1))[:, None]
-
-
 def scaled(layout, weights, batch, padded):
     """Whatever is in the padding, 0 comes out. A weight of 0 and a gradient of 0 give 0."""
-    rows = per_row(weights, batch, padded)
+    rows = batch.per_row(weights, layout[0])
     with np.errstate(invalid="ignore"):
         expected = np.where((layout[0] == 0) | (rows == 0), 0, layout[0] * rows)
     if padded:
