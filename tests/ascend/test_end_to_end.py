@@ -6,16 +6,17 @@ import numpy as np
 import pytest
 from oracles import labels_of, random_batch, report, rnnt_loss_reference
 from tdt import duration_logits, softmax
+from twin import kernel_on_twin as twin
 
 from aot_build.twin import build_twin, driver, host_driver
 from mindspore_rnnt.ascend.build import snake_case
+from mindspore_rnnt.conformance.backend import row_labels
 from mindspore_rnnt.conformance.tolerances import TOLERANCES
 from mindspore_rnnt.kernels.signatures import SIGNATURES
 from mindspore_rnnt.native import pack_params
 from mindspore_rnnt.reference import tdt_loss_reference
 
 BLANK, V = 1, 37
-FRAMEWORK_WORKSPACE = 16 * 1024 * 1024
 LIMIT = TOLERANCES["Ascend"]
 
 
@@ -34,16 +35,9 @@ def problem(request):
     """Inputs by name, the losses and the gradient of their sum."""
     batch = random_batch([(9, 4), (1, 0), (5, 6), (12, 1)], V, blank=BLANK)
     padded = request.param == "padded"
-    logits, targets, T, U = batch.layout(padded, extra_t=2, extra_u=1)
-    losses, gradient = rnnt_loss_reference(logits, targets, T, U, blank=BLANK, reduction="none")
-    inputs = {
-        "logits": logits,
-        "targets": targets,
-        "logit_lengths": T,
-        "target_lengths": U,
-        "params": pack_params(blank=BLANK),
-    }
-    return inputs, losses, gradient
+    layout = batch.layout(padded, extra_t=2, extra_u=1)
+    losses, gradient = rnnt_loss_reference(*layout, blank=BLANK, reduction="none")
+    return twin.values_of(layout, params=pack_params(blank=BLANK)), losses, gradient
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +60,7 @@ def launch(library, host):
             inputs,
             outputs,
             decision.tiling,
-            max(0, decision.workspace - FRAMEWORK_WORKSPACE),
+            max(0, decision.workspace - host_driver.SYSTEM_WORKSPACE),
             cores=decision.block_dim,
             vector_cores=cores,
             schedule_mode=decision.schedule_mode,
@@ -133,8 +127,7 @@ def test_three_phases(launch):
     batch = random_batch([(6, 3), (4, 0), (3, 5)], V, blank=BLANK)
     logits, targets, T, U = batch.layout(padded=False)
     losses, gradient = rnnt_loss_reference(logits, targets, T, U, blank=BLANK, reduction="none")
-    labels = np.concatenate([np.tile([*row[:u], -1], t) for row, t, u in zip(targets, T, U)])
-    values = {"logits": logits, "row_labels": labels.astype(np.int32)}
+    values = {"logits": logits, "row_labels": row_labels(targets, T, U)}
     values |= {"logit_lengths": T, "target_lengths": U, "params": pack_params(blank=BLANK)}
     chunks = [slice(0, 17), slice(17, None)]
 

@@ -12,8 +12,6 @@ from aot_build.twin.build_twin import OP_KERNEL
 from mindspore_rnnt.kernels.signatures import ROW_DTYPES, ROWS, signatures_of
 from mindspore_rnnt.tdt import limits
 
-FRAMEWORK_WORKSPACE = 16 * 1024 * 1024  # of the mocked platform
-
 
 @pytest.fixture(scope="module")
 def host():
@@ -125,7 +123,7 @@ def test_tiling_of_every_operator(host, op, dtype, cores):
     has_lattice = op in OPERATORS_WITH_A_LATTICE
     assert 1 <= decision.block_dim <= cores
     assert decision.schedule_mode == has_lattice, "cores that wait for each other start together"
-    assert (decision.workspace > FRAMEWORK_WORKSPACE) == has_lattice
+    assert (decision.workspace > host_driver.SYSTEM_WORKSPACE) == has_lattice
     assert (decision.workspace == 0) == (not has_lattice)
     assert tiling.rows == 40800 and tiling.padded == 0
     assert (0 if op == "RnntLattice" else V) == tiling.V
@@ -314,10 +312,10 @@ def test_the_workspace_holds_any_lengths_of_its_shapes(host, lengths, padded):
         rows = sum(T * (U + 1) for T, U in lengths)
         logits = (B, max_t + room, max_u + 1 + room, V) if padded else (rows, V)
         decision, _ = tile(host, "RnntFused", batch(logits, B=B, max_u=max_u + room))
-        bound = decision.workspace - FRAMEWORK_WORKSPACE
+        bound = decision.workspace - host_driver.SYSTEM_WORKSPACE
         print(f"used {used}, bound {bound}")
         assert bound >= used
     if not padded:  # RnntLattice has no targets that would bound U
         inputs = [("float32", (rows, 4)), ("int32", (B,)), ("int32", (B,)), ("float32", (8,))]
         decision, _ = tile(host, "RnntLattice", inputs)
-        assert decision.workspace - FRAMEWORK_WORKSPACE >= used
+        assert decision.workspace - host_driver.SYSTEM_WORKSPACE >= used

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from oracles import random_batch
+from twin import kernel_on_twin as twin
 from twin.planted import assert_caught, mutants_of
 
 from aot_build.twin import build_twin, driver, host_driver, mutants
@@ -43,17 +44,11 @@ class Operator:
         batch.samples = [sample * np.float32(scale) for sample in batch.samples]
         if nan:
             batch.samples[1][3, 1, -1] = np.nan
-        logits, targets, logit_lengths, target_lengths = layout = batch.layout(False)
-        inputs = {
-            "logits": logits.astype(np.float32),
-            "targets": targets.astype(np.int32),
-            "logit_lengths": np.asarray(logit_lengths, np.int32),
-            "target_lengths": np.asarray(target_lengths, np.int32),
-            "params": pack_params(fused_log_softmax=not log_probs),
-        }
+        layout = batch.layout(False)
+        inputs = twin.values_of(layout, params=pack_params(fused_log_softmax=not log_probs))
         shapes = [(array.dtype.name, array.shape) for array in inputs.values()]
         decision = self.host.tile("RnntFused", shapes, vector_cores=CORES)
-        outputs = {"loss": ((3,), "float32"), "grad": (logits.shape, "float32")}
+        outputs = {"loss": ((3,), "float32"), "grad": (layout[0].shape, "float32")}
         options = {
             "cores": decision.block_dim,
             "vector_cores": CORES,
