@@ -2,6 +2,7 @@
 """Batches and expected values for tests; most of it is the conformance suite's own."""
 
 import numpy as np
+import pytest
 from tolerances import TOLERANCE
 
 from mindspore_rnnt.conformance.batches import (
@@ -21,6 +22,7 @@ from mindspore_rnnt.conformance.statement import largest_difference
 from mindspore_rnnt.reference import rnnt_loss_reference
 
 __all__ = [
+    "LAYOUTS",
     "NO_ARC",
     "NO_CELL",
     "TOLERANCE",
@@ -39,6 +41,8 @@ __all__ = [
     "round_to",
     "to_bfloat16_bits",
 ]
+
+LAYOUTS = pytest.mark.parametrize("padded", [False, True], ids=["packed", "padded"])
 
 
 def difference_gradient(loss_of, x, step=1e-5):

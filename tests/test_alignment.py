@@ -7,7 +7,7 @@ import pytest
 from calls import tensors
 from mindspore import Tensor, ops
 from modes import MODES, run
-from oracles import Batch, random_batch, report, rnnt_loss_reference
+from oracles import LAYOUTS, Batch, random_batch, report, rnnt_loss_reference
 
 from mindspore_rnnt import expected_frames, rnnt_align, rnnt_loss, rnnt_posteriors
 from mindspore_rnnt.kernels import get_ops
@@ -25,7 +25,6 @@ FUNCTIONS = {
     rnnt_posteriors: (rnnt_posteriors_reference, ("loss", "blank", "label")),
 }
 ABSOLUTE = {"frames": 0, "blank": 2e-6, "label": 2e-6}  # others: 1e-6 relative
-LAYOUTS = pytest.mark.parametrize("padded", [False, True], ids=["packed", "padded"])
 EACH = pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
 
 

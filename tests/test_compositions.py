@@ -6,7 +6,7 @@ import mindspore as ms
 import numpy as np
 import pytest
 from modes import run, run_gradient
-from oracles import random_batch, report
+from oracles import LAYOUTS, random_batch, report
 from simple_oracle import peaked_batch, simple_batch, simple_gradients
 from tdt import duration_logits
 
@@ -29,7 +29,6 @@ from mindspore_rnnt.reference import (
 LENGTHS = [(6, 3), (4, 2), (3, 0)]
 DURATIONS = (0, 1, 2)
 EACH_MODE = pytest.mark.parametrize("mode", ["pynative", "jit", "graph_dynamic"])
-EACH_LAYOUT = pytest.mark.parametrize("padded", [False, True], ids=["packed", "padded"])
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +45,7 @@ def compositions(monkeypatch):
     kernels.get_ops.cache_clear()
 
 
-@EACH_LAYOUT
+@LAYOUTS
 @EACH_MODE
 def test_tdt(mode, padded):
     logits, *rest = random_batch(LENGTHS, V=9).layout(padded, 2, 1)
@@ -59,7 +58,7 @@ def test_tdt(mode, padded):
         assert report("gradient", got, right) <= 3e-6
 
 
-@EACH_LAYOUT
+@LAYOUTS
 @EACH_MODE
 def test_distillation(mode, padded):
     logits, *rest = random_batch(LENGTHS, V=9, blank=0).layout(padded, 1, 1)
@@ -86,7 +85,7 @@ def test_the_simple_joiner(mode, make):
         assert report("gradient", gradient, right) <= 1e-5 * max(1, np.abs(right).max())
 
 
-@EACH_LAYOUT
+@LAYOUTS
 @EACH_MODE
 def test_posteriors(mode, padded):
     inputs = random_batch(LENGTHS, V=9).layout(padded, 2, 1)
@@ -94,7 +93,7 @@ def test_posteriors(mode, padded):
         assert report("posteriors", got, right) <= 3e-6
 
 
-@EACH_LAYOUT
+@LAYOUTS
 def test_the_best_path_is_found_on_the_host_and_not_in_a_graph(padded):
     inputs = random_batch(LENGTHS, V=9).layout(padded, 2, 1)
     for got, right in zip(run(rnnt_align, inputs), rnnt_align_reference(*inputs)):

@@ -10,7 +10,7 @@ from calls import refused as refused_by
 from calls import tensors
 from mindspore import Tensor
 from modes import MODES, refuse_double_backward, run, run_gradient
-from oracles import TOLERANCE, Batch, random_batch, report
+from oracles import LAYOUTS, TOLERANCE, Batch, random_batch, report
 
 from mindspore_rnnt import rnnt_distillation_loss
 from mindspore_rnnt.divergence import distillation
@@ -20,7 +20,6 @@ from mindspore_rnnt.reference import rnnt_distillation_loss_reference as referen
 
 LENGTHS = [(6, 3), (4, 2), (3, 0)]
 WEIGHTS = [1.0, -2.0, 0.5]
-LAYOUTS = pytest.mark.parametrize("padded", [False, True], ids=["packed", "padded"])
 
 
 def distillation_batch(padded, V=9, teacher_V=9, dtype="float32", teacher_dtype="float32", seed=0):

@@ -5,13 +5,12 @@ import numpy as np
 import pytest
 from mindspore import Tensor, ops
 from modes import MODES, run
+from oracles import LAYOUTS
 from row_labels import BAD_VALUES, LOWEST, expected_row_labels, legal_batch, with_bad_value
 
 from mindspore_rnnt.kernels import get_ops
 from mindspore_rnnt.native import pack_params
 from mindspore_rnnt.row_labels import at_least, row_labels
-
-PADDED = pytest.mark.parametrize("padded", [False, True], ids=["packed", "padded"])
 
 
 def operator(logits, targets, logit_lengths, target_lengths, params):
@@ -27,19 +26,19 @@ def assert_right(function, shape, ints, mode="pynative", blank=-1, fused=True):
 
 @pytest.mark.parametrize("function", [operator, row_labels])
 @pytest.mark.parametrize("mode", MODES)
-@PADDED
+@LAYOUTS
 def test_all_modes(padded, mode, function):
     assert_right(function, *legal_batch(padded), mode)
 
 
 @pytest.mark.parametrize("blank, fused", [(-1, False), (0, True), (3, True), (7, True), (-8, True)])
-@PADDED
+@LAYOUTS
 def test_options_of_the_composition(padded, blank, fused):
     assert_right(row_labels, *legal_batch(padded), "pynative", blank, fused)
 
 
 @pytest.mark.parametrize("place, value", BAD_VALUES)
-@PADDED
+@LAYOUTS
 def test_bad_values_of_the_composition(padded, place, value):
     shape, ints = legal_batch(padded, ((5, 3), (4, 1), (1, 2), (6, 4)))
     assert_right(row_labels, shape, with_bad_value(ints, place, value))

@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 from calls import FORMS, loss_and_gradient, numbers, tensors
 from mindspore import Tensor
-from oracles import TOLERANCE, random_batch, report, rnnt_loss_reference
+from oracles import LAYOUTS, TOLERANCE, random_batch, report, rnnt_loss_reference
 
 from mindspore_rnnt import RNNTLoss, rnnt_loss
 
 LENGTHS = [(5, 3), (4, 2), (6, 0), (1, 4)]
 
 both_forms = pytest.mark.parametrize("form", FORMS)
-both_layouts = pytest.mark.parametrize("padded", [False, True], ids=["packed", "padded"])
 
 
 @both_forms
@@ -33,7 +32,7 @@ def test_loss_is_float32_in_a_half_precision_cell(mode, form):
     assert report("loss", numbers(loss), 150000) == 0
 
 
-@both_layouts
+@LAYOUTS
 @both_forms
 def test_int64_gives_the_same_bits(form, padded):
     layout = random_batch(LENGTHS, V=7).layout(padded)

@@ -7,7 +7,7 @@ import pytest
 from calls import tensors
 from mindspore import Tensor, nn
 from modes import MODES, refuse_double_backward, run_gradient
-from oracles import TOLERANCE, random_batch, report, round_to
+from oracles import LAYOUTS, TOLERANCE, random_batch, report, round_to
 from tdt import DURATION_SETS, SMALL, TdtBatch
 
 from mindspore_rnnt import TDTLoss, split_tdt_logits, tdt_loss
@@ -19,7 +19,6 @@ from mindspore_rnnt.reference import tdt_loss_reference
 LENGTHS = [(6, 3), (4, 2), (3, 4), (5, 0)]
 DURATIONS = (0, 1, 2)
 SOME = ("pynative", "graph_dynamic")
-LAYOUTS = pytest.mark.parametrize("padded", [False, True], ids=["packed", "padded"])
 
 
 class Case(TdtBatch):

@@ -4,7 +4,7 @@ kernel runs with that. Values against the float64 reference, with verify's limit
 
 import numpy as np
 import pytest
-from oracles import labels_of, random_batch, report, rnnt_loss_reference
+from oracles import LAYOUTS, labels_of, random_batch, report, rnnt_loss_reference
 from tdt import duration_logits, softmax
 from twin import kernel_on_twin as twin
 
@@ -143,7 +143,7 @@ def test_three_phases(launch):
     check(loss, losses, dlogits / -3, gradient)
 
 
-@pytest.mark.parametrize("padded", [False, True], ids=["packed", "padded"])
+@LAYOUTS
 def test_lattice_with_durations(launch, padded):
     durations = (2, 0, 1)
     batch = random_batch([(6, 3), (4, 0), (3, 5)], V, blank=BLANK)

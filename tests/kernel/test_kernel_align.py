@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 from kernel.launch import lattice, poisoned, row_stats, same_bits
-from oracles import labels_of, random_batch, report
+from oracles import LAYOUTS, labels_of, random_batch, report
 from paths import best_path
 
 from mindspore_rnnt.native import pack_params, run_op
@@ -30,7 +30,7 @@ def stats_of(batch, padded, **options):
     return row_stats(batch.packed(), labels[batch.padded_mask(2, 1)[..., 0]], **options)
 
 
-@pytest.mark.parametrize("padded", [False, True], ids=["packed", "padded"])
+@LAYOUTS
 @pytest.mark.parametrize("seed", range(5))
 def test_every_path(level, padded, seed):
     """Log-probs in eighths: their sums are exact, and many paths have the same score."""
@@ -48,7 +48,7 @@ def test_every_path(level, padded, seed):
         assert got[2][b] == score
 
 
-@pytest.mark.parametrize("padded", [False, True], ids=["packed", "padded"])
+@LAYOUTS
 @pytest.mark.parametrize("lengths", [LENGTHS, [(60, 17), (3, 40), (33, 1)]], ids=str)
 def test_against_the_reference(level, padded, lengths):
     batch = random_batch(lengths, V=19)
@@ -75,7 +75,7 @@ def test_equal_logits_emit_everything_in_the_first_frame(level):
     assert report("path_log_prob", path_log_prob, [-70 * np.log(8)]) <= 1e-4
 
 
-@pytest.mark.parametrize("padded", [False, True], ids=["packed", "padded"])
+@LAYOUTS
 def test_a_sample_without_a_path_touches_no_other(level, padded):
     batch = random_batch(LENGTHS, V=19)
     sizes = batch.logit_lengths, batch.target_lengths

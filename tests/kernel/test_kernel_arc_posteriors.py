@@ -2,9 +2,8 @@
 """RnntArcPosteriors against the posteriors of the reference, and beside bad samples."""
 
 import numpy as np
-import pytest
 from kernel.launch import poisoned, row_stats, same_bits
-from oracles import labels_of, random_batch, report
+from oracles import LAYOUTS, labels_of, random_batch, report
 
 from mindspore_rnnt.native import pack_params, run_op
 from mindspore_rnnt.reference import rnnt_posteriors_reference
@@ -29,7 +28,7 @@ def inputs_of(padded, seed=0):
     return layout, [row_stats(layout[0], labels), *layout[2:]]
 
 
-@pytest.mark.parametrize("padded", [False, True], ids=["packed", "padded"])
+@LAYOUTS
 def test_against_the_reference(level, padded):
     layout, inputs = inputs_of(padded)
     results = arc_posteriors(*inputs, np.zeros(len(LENGTHS), np.float32))
@@ -47,7 +46,7 @@ def test_a_loss_is_never_below_its_bound(level):
     assert same_bits(bounded, np.maximum(losses, least)) and bounded[1] == losses[1] + 1
 
 
-@pytest.mark.parametrize("padded", [False, True], ids=["packed", "padded"])
+@LAYOUTS
 def test_a_refused_sample_is_its_own_affair(level, padded):
     _, inputs = inputs_of(padded)
     whole = arc_posteriors(*inputs, np.zeros(len(LENGTHS), np.float32))

@@ -4,12 +4,11 @@
 import numpy as np
 import pytest
 from kernel.launch import poisoned
+from oracles import LAYOUTS
 from row_labels import BAD_VALUES, expected_row_labels, legal_batch, with_bad_value
 
 from mindspore_rnnt import packed_indices
 from mindspore_rnnt.native import pack_params, run_op
-
-PADDED = pytest.mark.parametrize("padded", [False, True], ids=["packed", "padded"])
 
 
 def row_labels(shape, targets, logit_lengths, target_lengths, blank=-1, fused=True):
@@ -28,7 +27,7 @@ def assert_equal(got, expected):
 
 
 @pytest.mark.parametrize("blank, fused", [(-1, True), (-1, False), (0, True), (3, True)])
-@PADDED
+@LAYOUTS
 def test_legal_batches(padded, blank, fused):
     shape, ints = legal_batch(padded)
     expected = expected_row_labels(shape, *ints, blank, fused)
@@ -47,7 +46,7 @@ def test_packed_rows_are_those_of_packed_indices():
 
 
 @pytest.mark.parametrize("place, value", BAD_VALUES)
-@PADDED
+@LAYOUTS
 def test_a_bad_value_costs_its_sample_only(padded, place, value):
     """In packed rows, lengths that do not add up cost all samples."""
     shape, ints = legal_batch(padded, ((5, 3), (4, 1), (1, 2), (6, 4)))
@@ -72,13 +71,13 @@ def test_packed_lengths_that_add_up_but_hold_a_bad_one():
 
 
 @pytest.mark.parametrize("blank", [7, -8, 2**20])
-@PADDED
+@LAYOUTS
 def test_a_blank_that_is_no_class(padded, blank):
     shape, ints = legal_batch(padded)
     assert_equal(row_labels(shape, *ints, blank), expected_row_labels(shape, *ints, blank))
 
 
-@PADDED
+@LAYOUTS
 def test_random_values(padded):
     rng = np.random.default_rng(0)
     odd = np.array([-(2**31), -2, -1, 0, 1, 2, 3, 5, 9, 2**31 - 1])

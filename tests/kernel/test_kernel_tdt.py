@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 from kernel.launch import poisoned, row_grad, row_stats, same_bits
-from oracles import TOLERANCE, labels_of, report
+from oracles import LAYOUTS, TOLERANCE, labels_of, report
 from tdt import DURATION_SETS, SMALL, TdtBatch, enumerate_tdt_paths, softmax
 
 from mindspore_rnnt.native import pack_params, run_op
@@ -63,7 +63,7 @@ def check(case, got, expected):
 
 
 @pytest.mark.parametrize("durations", DURATION_SETS, ids=str)
-@pytest.mark.parametrize("padded", [False, True], ids=["packed", "padded"])
+@LAYOUTS
 def test_every_path(level, durations, padded):
     case = Case(SMALL, durations, V=5)
     loss, coefficients, posteriors = case.run(padded, sigma=0.05)

@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from oracles import random_batch
+from oracles import LAYOUTS, random_batch
 from twin import kernel_on_twin as twin
 
 from mindspore_rnnt.native import pack_params
@@ -22,7 +22,7 @@ def traffic(result, tensor, direction):
 
 @VOCABULARIES
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-@pytest.mark.parametrize("padded", [False, True], ids=["packed", "padded"])
+@LAYOUTS
 def test_logits_are_read_twice_and_the_gradient_written_once(V, dtype, padded):
     batch = random_batch(LENGTHS if V < 5000 else [(5, 3), (4, 2)], V, dtype=dtype)
     layout = batch.layout(padded)

@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from oracles import TOLERANCE, Batch, closed_form, random_batch, report
+from oracles import LAYOUTS, TOLERANCE, Batch, closed_form, random_batch, report
 from twin import kernel_on_twin as twin
 
 from mindspore_rnnt.reference import rnnt_loss_reference
@@ -87,7 +87,7 @@ def test_more_samples_than_are_placed_or_loaded_at_once():
     [[(64, 63), (70, 63)], [(64, 64), (200, 64)], [(150, 190)], [(80, 300), (63, 200)]],
     ids=str,
 )
-@pytest.mark.parametrize("padded", [False, True], ids=["packed", "padded"])
+@LAYOUTS
 def test_diagonals_of_several_strips(lengths, padded):
     batch = random_batch(lengths, 3, seed=3, scale=1.0)
     compare(batch, padded, cores=5, twin_options={"strip_lanes": 64})

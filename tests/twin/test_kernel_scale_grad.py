@@ -3,13 +3,12 @@
 
 import numpy as np
 import pytest
-from oracles import random_batch
+from oracles import LAYOUTS, random_batch
 from twin import kernel_on_twin as twin
 from twin.rules import RULES
 
 LENGTHS = [(6, 4), (9, 0), (3, 5), (1, 2)]
 WEIGHTS = np.array([2.5, -3.0, 0.0, 1.0], np.float32)
-LAYOUTS = pytest.mark.parametrize("padded", [False, True], ids=["packed", "padded"])
 
 
 def scaled(layout, weights, batch, padded):
