@@ -21,7 +21,7 @@ INT_DTYPES = ("Int32", "Int64")
 INTS = ("targets", "logit_lengths", "target_lengths", "frame_rows", "step_rows", "starts")
 BATCH = ("logits", "targets", "logit_lengths", "target_lengths")
 REDUCTIONS = ("none", "mean", "sum")
-MOST_BLANK, MOST_FASTEMIT = 2**24, 1e30
+MOST_BLANK, MOST_FASTEMIT = 2**24, float(np.float32(1e30))  # a graph rounds it to float32
 
 
 def check_options(

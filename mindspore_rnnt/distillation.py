@@ -8,6 +8,7 @@ from numbers import Real
 from typing import Any, NoReturn
 
 import mindspore as ms
+import numpy as np
 from mindspore import Tensor, nn, ops
 
 from .checks import LOGITS_DTYPES, check_labels, check_reduction, refuse
@@ -218,6 +219,10 @@ def _check(
         refuse(_CALLER, TypeError, "temperature", "a float", type(temperature).__name__)
     if not 0 < temperature < math.inf:
         refuse(_CALLER, ValueError, "temperature", "positive and finite", temperature)
+    limits = np.finfo(np.float32)  # beyond them it would travel as 0, which stands for 1, or as inf
+    if not limits.tiny <= temperature <= limits.max:
+        expected = f"between {limits.tiny:g} and {limits.max:g}, as a float32"
+        refuse(_CALLER, ValueError, "temperature", expected, temperature)
     if str(teacher_dtype) not in LOGITS_DTYPES:
         expected = f"a Tensor of one of {list(LOGITS_DTYPES)}"
         refuse(_CALLER, TypeError, "teacher_logits", expected, teacher_dtype)

@@ -6,6 +6,7 @@ from mindspore import Tensor, nn
 from .checks import check_options, check_switches, describe_options
 from .functional import checked_loss
 from .kernels import prepare_ops
+from .native.params import float32_clamp
 
 
 class RNNTLoss(nn.LossBase):
@@ -87,8 +88,9 @@ class RNNTLoss(nn.LossBase):
     ) -> None:
         super().__init__(reduction)
         self.reduction = reduction
-        self.options = (blank, clamp, fused_log_softmax, fastemit_lambda, zero_infinity)
-        check_options("RNNTLoss", *self.options)
+        options = (fused_log_softmax, fastemit_lambda, zero_infinity)
+        check_options("RNNTLoss", blank, clamp, *options)
+        self.options = (blank, float32_clamp(clamp), *options)
         check_switches("RNNTLoss", fused_grad=fused_grad, validate=validate)
         prepare_ops()
         self.fused_grad = fused_grad

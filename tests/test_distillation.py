@@ -192,6 +192,10 @@ def test_refusals():
         blank=0,
     )
     refused(ValueError, "'temperature' must be positive and finite, but got 0", temperature=0)
+    between = "'temperature' must be between .* but got "
+    # float32 makes them 0, which the operators read as 1, and infinity.
+    refused(ValueError, between + "1e-50", temperature=1e-50)
+    refused(ValueError, between + r"1e\+39", temperature=1e39)
     refused(TypeError, "'temperature' must be a float, but got str", temperature="1")
     refused(ValueError, "'reduction' must be one of", reduction="max")
     refused(ValueError, r"'blank' must be in \[-9, 9\)", blank=9)

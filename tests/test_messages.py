@@ -15,6 +15,7 @@ from mindspore_rnnt import (
     PackedJoiner,
     PrunedRNNTLoss,
     RNNTLoss,
+    TDTLoss,
     native,
     nonfinite_samples,
     pack_logits,
@@ -23,6 +24,7 @@ from mindspore_rnnt import (
     rnnt_loss_simple,
 )
 from mindspore_rnnt.kernels import get_ops
+from mindspore_rnnt.reference import rnnt_loss_reference
 
 TARGETS, T, U = (
     Tensor(np.int32([[1, 2], [3, 4]])),
@@ -183,6 +185,28 @@ def test_cells_show_their_options():
     shown = repr(PRUNED)
     for part in ("prune_range=5", "lm_only_scale=0.25", "warmup_steps=2000", "clamp=-1.0"):
         assert part in shown
+
+
+@pytest.mark.parametrize("clamp", [1e-50, 1e300, -1e300])
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_clamp_beyond_float32_in_a_graph(clamp):
+    """A graph rounds what a Cell holds to float32, where 1e-50 would be 0, no clamp."""
+    arrays = [x.asnumpy() for x in (LOGITS, TARGETS, T, U)]
+    expected = rnnt_loss_reference(*arrays, clamp=clamp, reduction="sum")[1]
+    net = RNNTLoss(clamp=clamp, reduction="sum").set_train()
+
+    def gradient(logits):
+        return ms.grad(net)(logits, TARGETS, T, U)
+
+    for step in (gradient, ms.jit(gradient)):
+        error = np.abs(step(LOGITS).asnumpy() - expected).max()
+        assert error <= (1e-37 if clamp == 1e-50 else 1e-6)
+    joiners = PackedJoiner(6, 4, 8, 7), PackedJoiner(6, 4, 8, 7, num_durations=2)
+    tdt = TDTLoss((0, 1), clamp=clamp), JoinerTDTLoss(joiners[1], (0, 1), clamp=clamp)
+    packed = JoinerRNNTLoss(joiners[0], clamp=clamp), PrunedRNNTLoss(joiners[0], 7, clamp=clamp)
+    for cell in (*tdt, *packed):
+        held = np.float32(cell.options[1])
+        assert np.isfinite(held) and np.sign(held) == np.sign(clamp)
 
 
 def test_help_without_mindspore():

@@ -73,6 +73,7 @@ def test_what_rnnt_loss_refuses():
 @pytest.mark.parametrize("sigma", [-0.1, np.nan, np.inf])
 def test_sigma(sigma):
     refused(ValueError, "'sigma' must be at least 0 and finite", sigma=sigma)
+    refused(ValueError, r"'sigma' must be at most .* but got 1e\+39", sigma=1e39)
     refused(TypeError, "'sigma' must be a float, but got str", sigma="0")
 
 

@@ -25,6 +25,7 @@ from typing import Any
 from mindspore import Tensor, nn, ops
 
 from ..checks import check_blank, check_options, check_reduction, check_switches, refuse
+from ..native.params import float32_clamp
 from .checks import rows_within
 
 
@@ -71,7 +72,7 @@ class OwnsJoiner(nn.Cell):
         entries = self.classes + num_durations
         self.chunk_rows = rows_within(caller, memory_budget, entries, self.joiner_dim)
         self.blank = int(options[0]) % self.classes
-        self.options = (self.blank, *options[1:])
+        self.options = (self.blank, float32_clamp(options[1]), *options[2:])
         self.reduction = reduction
         self.validate = validate
 

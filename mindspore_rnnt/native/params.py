@@ -35,8 +35,7 @@ def pack_params(
     """
     params = np.zeros(len(Param), np.float32)
     params[Param.BLANK] = blank
-    # A clamp too small for float32 must not become 0, which is none.
-    params[Param.CLAMP] = max(clamp, np.finfo(np.float32).tiny) if clamp > 0 else clamp
+    params[Param.CLAMP] = float32_clamp(clamp)
     params[Param.FUSED_LOG_SOFTMAX] = fused_log_softmax
     params[Param.FASTEMIT_LAMBDA] = fastemit_lambda
     params[Param.ZERO_INFINITY] = zero_infinity
@@ -44,3 +43,13 @@ def pack_params(
     params[Param.TEMPERATURE] = temperature or sigma
     params[Param.REST] = rest
     return params
+
+
+def float32_clamp(clamp: float) -> float:
+    """The nearest clamp that float32 holds: one too small for it must not become 0, which is none.
+
+    A Cell calls this in Python, as a graph rounds a Cell's numbers to float32 before it uses them.
+    """
+    limits = np.finfo(np.float32)
+    least = float(limits.tiny if clamp > 0 else limits.min)
+    return min(max(float(clamp), least), float(limits.max))

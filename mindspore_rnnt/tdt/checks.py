@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+
 from ..checks import LOGITS_DTYPES, check_reduction, refuse
 from .limits import check_limits_of_device
 
@@ -20,6 +22,9 @@ def check_tdt_options(caller: str, durations: Any, reduction: str, sigma: float)
         refuse(caller, TypeError, "sigma", "a float", type(sigma).__name__)
     if not 0 <= sigma < math.inf:
         refuse(caller, ValueError, "sigma", "at least 0 and finite", sigma)
+    most = np.finfo(np.float32).max
+    if sigma > most:
+        refuse(caller, ValueError, "sigma", f"at most {most:g}, as a float32", sigma)
     steps = checked_durations(caller, durations)
     check_limits_of_device(caller, steps)
     return steps

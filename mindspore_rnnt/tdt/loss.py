@@ -7,6 +7,7 @@ from mindspore import Tensor, nn
 
 from ..checks import check_options, check_switches
 from ..kernels import prepare_ops
+from ..native.params import float32_clamp
 from .checks import check_tdt_options
 from .functional import checked_tdt_loss
 
@@ -72,8 +73,9 @@ class TDTLoss(nn.LossBase):
     ) -> None:
         durations = check_tdt_options("TDTLoss", durations, reduction, sigma)
         super().__init__(reduction)
-        self.options = (blank, clamp, True, fastemit_lambda, zero_infinity)
-        check_options("TDTLoss", *self.options)
+        options = (True, fastemit_lambda, zero_infinity)
+        check_options("TDTLoss", blank, clamp, *options)
+        self.options = (blank, float32_clamp(clamp), *options)
         check_switches("TDTLoss", validate=validate)
         prepare_ops()
         self.durations = durations
