@@ -30,6 +30,7 @@ def pack_logits(padded: Tensor, logit_lengths: Tensor, target_lengths: Tensor) -
     Raises:
         TypeError: If `padded` is no Tensor, or a length no int.
         ValueError: If `padded` is not of rank 4, or the lengths do not fit it.
+        RuntimeError: If a graph is compiled.
 
     Supported Platforms:
         ``Ascend`` ``CPU``
@@ -42,6 +43,11 @@ def pack_logits(padded: Tensor, logit_lengths: Tensor, target_lengths: Tensor) -
         >>> print(pack_logits(padded, Tensor([4, 2]), Tensor([2, 1])).shape)
         (16, 5)
     """
+    _refuse_graph("pack_logits", ops.clamp)
+    return _packed(padded, logit_lengths, target_lengths)
+
+
+def _packed(padded: Tensor, logit_lengths: Tensor, target_lengths: Tensor) -> Tensor:
     with forgetting_on_error():
         _check_tensor("pack_logits", "padded", padded)
         if padded.ndim != 4:
@@ -80,6 +86,7 @@ def unpack_logits(
     Raises:
         TypeError: If `packed` is no Tensor, or a length no int.
         ValueError: If `packed` is not of rank 2 or has another number of rows than the lengths say.
+        RuntimeError: If a graph is compiled.
 
     Supported Platforms:
         ``Ascend`` ``CPU``
@@ -91,6 +98,11 @@ def unpack_logits(
         >>> print(padded.shape, padded[1, 1, 1, 0], padded[1, 1, 2, 0])
         (2, 4, 3, 5) 1.0 0.0
     """
+    _refuse_graph("unpack_logits", ops.clamp)
+    return _unpacked(packed, logit_lengths, target_lengths, fill)
+
+
+def _unpacked(packed: Tensor, logit_lengths: Tensor, target_lengths: Tensor, fill: float) -> Tensor:
     with forgetting_on_error():
         _check_tensor("unpack_logits", "packed", packed)
         T, U = checked_lengths("unpack_logits", _host(logit_lengths), _host(target_lengths))
@@ -131,3 +143,13 @@ def _gatherable(x: Tensor) -> Tensor:
 
 def _index(rows: np.ndarray) -> Tensor:
     return Tensor(rows, ms.int64 if len(rows) and rows.max() >= 2**31 else ms.int32)
+
+
+@ms.constexpr(check=False)
+def _refuse_graph(caller: str, any_function: Any) -> None:
+    """A graph has no constant for a function, so there it comes as None."""
+    if any_function is None:
+        raise RuntimeError(
+            f"For '{caller}', a graph cannot be compiled: the values of the lengths fix its "
+            "shapes. Call it in PyNative mode."
+        )

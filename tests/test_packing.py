@@ -147,6 +147,13 @@ def test_wrong_types(call, message):
         call()
 
 
+@pytest.mark.parametrize("function", [pack_logits, unpack_logits])
+def test_a_graph_is_refused(function):
+    rows = Tensor(np.zeros((1, 2, 2, 3) if function is pack_logits else (4, 3), np.float32))
+    with pytest.raises(RuntimeError, match=f"'{function.__name__}', a graph cannot be compiled"):
+        ms.jit(function)(rows, Tensor([2]), Tensor([1]))
+
+
 def test_an_error_inside_a_gradient_leaves_the_next_compiled_gradient_right():
     def pack_too_few(x):
         return pack_logits(x, [3], [1]).sum()
