@@ -24,6 +24,7 @@ from ..decoding.alarms import Alarms, sound_alarms
 from ..decoding.bias import Bias, build_biases
 from ..decoding.confidence import Calibration, calibrate, reliability
 from ..decoding.metrics import CharErrorRate, right_characters
+from ..decoding.microphone import open_microphone
 from ..decoding.recogniser import Recogniser
 from ..decoding.run_folder import changes, load_run
 from ..decoding.scoring import Decoded, decode_all, format_table, table
@@ -82,6 +83,10 @@ def run(
         f"two commands, {each.name}": decoded(joined, each) for each in (CLEAN, near) if joined
     }
     rows = table(results | paired, grammar, judge, by_voice)
+    streamed = _commands(heldout, parser)[: config.evaluate.streamed]
+    if parser and streamed and recogniser.chunk_size > 0:
+        what = (streamed, trials, near, judge, parser)
+        rows.append(open_microphone(recogniser, config, cmvn, biases, *what))
     print(format_table(rows))
     found: dict = {"rates": rows, "reliability": _reliability(results, calibration)}
     _save(found, folder)
@@ -124,13 +129,16 @@ def _heard(heldout: Sequence[Utterance], decoded: Sequence[Decoded]) -> list[Utt
     return [item for item in heldout if item in known]
 
 
+def _commands(heldout: Sequence[Utterance], parser: TicketParser | None) -> list[Utterance]:
+    return [item for item in heldout if parser and parser.parse(item.text)["understood"]]
+
+
 def _pairs(
     heldout: Sequence[Utterance], parser: TicketParser | None, config: Config
 ) -> list[Utterance]:
     """evaluate.pairs of two held-out commands; none where there are no commands."""
-    said = [item for item in heldout if parser and parser.parse(item.text)["understood"]]
-    options = config.evaluate
-    return pairs(said, options.pairs if said else 0, options.seed, config.data)
+    said, options = _commands(heldout, parser), config.evaluate
+    return pairs(said, options.pairs if said else 0, options.seed, config)
 
 
 def _save(found: dict, folder: Path) -> None:
@@ -285,8 +293,7 @@ def _stream(
 def _print_tickets(
     decoded: Sequence[Decoded], heldout: Sequence[Utterance], parser: TicketParser, judge: Judge
 ) -> None:
-    commands = [item for item in heldout if parser.parse(item.text)["understood"]]
-    for item in _those(decoded, longest(commands, TICKETS)):
+    for item in _those(decoded, longest(_commands(heldout, parser), TICKETS)):
         print(f"\nsaid:       {item.utterance.text}\nrecognised: {item.text}")
         report = judge(item.found, item.seconds)
         if report["reason"]:

@@ -56,13 +56,13 @@ def load(config: Config) -> tuple[list[Utterance], list[Utterance], Vocabulary]:
         extra = load_any(data.extra, config, vocabulary) if data.extra else []
         spoken = speak_train(config)
         joined = pairs(
-            [*spoken[: data.train_utterances], *extra], data.train_pairs, data.seed, data
+            [*spoken[: data.train_utterances], *extra], data.train_pairs, data.seed, config
         )
         train = [*spoken, *extra, *joined, *others, *silences(config)]
         return train, load_heldout(config), vocabulary
     train = load_any(data.train, config, vocabulary)
     vocabulary = vocabulary or Vocabulary.of_texts(item.text for item in train)
-    joined = pairs(train, data.train_pairs, data.seed, data)
+    joined = pairs(train, data.train_pairs, data.seed, config)
     return [*train, *joined, *silences(config)], load_heldout(config), vocabulary
 
 

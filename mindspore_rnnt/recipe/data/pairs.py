@@ -8,20 +8,20 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..settings import DataConfig
+from ..settings import Config
 from .corpus import BadFiles, Utterance, readable
-
-GAP_SECONDS = (0.0, 0.9)  # after endpoint.silence, 1 s, the second is an utterance of its own
 
 
 def pairs(
-    utterances: Sequence[Utterance], count: int, seed: int, data: DataConfig
+    utterances: Sequence[Utterance], count: int, seed: int, config: Config
 ) -> list[Utterance]:
     """So many utterances, each joined from two by one voice, with digital silence between them.
 
+    The silence is shorter than endpoint.silence, after which the second is an utterance of its own.
     All voices have as many. What has no text, or is longer than half of data.max_seconds, is not
     joined. The audio is in memory, as int16.
     """
+    data = config.data
     voices: dict[str, list[Utterance]] = defaultdict(list)
     for item in utterances:
         if item.text and 2 * item.samples <= data.max_seconds * item.sample_rate:
@@ -33,7 +33,7 @@ def pairs(
     for number in range(count):
         group = spoken[number % len(spoken)]
         drawn = [group[place] for place in rng.integers(len(group), size=2)]
-        gap = rng.uniform(*GAP_SECONDS)
+        gap = rng.uniform(0.0, config.endpoint.silence)
         heard = [audio for _, audio in readable(drawn, bad)]
         if len(heard) == 2:
             joined.append(_join(f"pair-{number:05d}", drawn, heard, gap))

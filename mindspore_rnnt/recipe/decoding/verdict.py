@@ -33,7 +33,7 @@ class Judge:
         `orders` has one for each command; without any, `reason` says why. `order` is the only one,
         and None where there are several.
         """
-        text = self._vocabulary.decode(found.ids)
+        text = self.text(found)
         confidence = self.confidence(found)
         sure = [float(value) for value in self._calibration.labels(found.log_probs)]
         report = {
@@ -53,6 +53,9 @@ class Judge:
         given = [] if reason else orders
         order = given[0] if len(given) == 1 else None
         return report | {"order": order, "orders": given, "reason": reason}
+
+    def text(self, found: Found) -> str:
+        return self._vocabulary.decode(found.ids)
 
     def passes(self, found: Found) -> bool:
         """Whether it becomes a ticket."""
@@ -77,8 +80,7 @@ class Judge:
         return math.prod(map(self._calibration.whole, parts))
 
     def _orders(self, found: Found) -> list[dict]:
-        text = self._vocabulary.decode(found.ids)
-        return self._parser.parse_all(text) if self._parser else []
+        return self._parser.parse_all(self.text(found)) if self._parser else []
 
     def _doubt(self, text: str, confidence: float, sure: list[float]) -> str | None:
         """Why a command gives no ticket; None if it gives one."""

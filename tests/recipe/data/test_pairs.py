@@ -10,7 +10,7 @@ from mindspore_rnnt.recipe.data.corpus import Utterance
 from mindspore_rnnt.recipe.data.pairs import pairs
 
 RATE = 16000
-DATA = config.load(None, ["data.max_seconds=3"]).data
+SETTINGS = config.load(None, ["data.max_seconds=3", "endpoint.silence=0.9"])
 
 
 def said(key, text, voice, seconds=1.0):
@@ -28,7 +28,7 @@ def spoken():
 
 def test_both_are_whole_with_a_gap_of_silence_between(spoken):
     by_text = {item.text: item for item in spoken}
-    found = pairs(spoken, 40, 3, DATA)
+    found = pairs(spoken, 40, 3, SETTINGS)
     assert [item.key for item in found] == [f"pair-{n:05d}" for n in range(40)]
     assert [item.voice for item in found] == ["f", "m"] * 20, "all voices have as many"
     gaps = []
@@ -46,29 +46,30 @@ def test_both_are_whole_with_a_gap_of_silence_between(spoken):
 
 
 def test_a_seed_gives_the_same_pairs(spoken):
-    one, same, another = (pairs(spoken, 9, seed, DATA) for seed in (3, 3, 4))
+    one, same, another = (pairs(spoken, 9, seed, SETTINGS) for seed in (3, 3, 4))
     for first, second in zip(one, same):
         np.testing.assert_array_equal(first.pcm, second.pcm)
     assert [item.samples for item in one] != [item.samples for item in another]
-    assert pairs(spoken, 0, 3, DATA) == pairs([], 0, 3, DATA) == []
+    assert pairs(spoken, 0, 3, SETTINGS) == pairs([], 0, 3, SETTINGS) == []
 
 
 def test_what_is_long_or_has_no_text_is_not_joined(spoken):
     others = [said("long", "长", "f", 1.6), said("noise", "", "f")]
-    found = pairs([*others, *spoken], 30, 1, DATA)
+    found = pairs([*others, *spoken], 30, 1, SETTINGS)
     assert set("".join(item.text for item in found)) == set("甲乙丙")
     with pytest.raises(ValueError, match=r"no utterance is short enough .* data\.max_seconds"):
-        pairs(others, 1, 1, DATA)
+        pairs(others, 1, 1, SETTINGS)
 
 
 def test_what_cannot_be_read_is_named(spoken, tmp_path):
     lost = Utterance("gone", "丁", RATE, RATE, "f", path=str(tmp_path / "gone.wav"))
     with pytest.warns(UserWarning, match="pairs: .* cannot be used") as caught:
-        found = pairs([*spoken, lost], 20, 1, DATA)
+        found = pairs([*spoken, lost], 20, 1, SETTINGS)
     assert "gone" in str(caught[0].message)
     assert 0 < len(found) < 20 and not any("丁" in item.text for item in found)
+    strict = SETTINGS.model_copy(update={"data": SETTINGS.data.but(strict=True)})
     with pytest.raises(ValueError, match="gone"):
-        pairs([*spoken, lost], 20, 1, DATA.but(strict=True))
+        pairs([*spoken, lost], 20, 1, strict)
 
 
 def test_training_has_pairs_of_sentences():

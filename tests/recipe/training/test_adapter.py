@@ -29,7 +29,12 @@ def settings(folder, *more):
 
 def test_a_model_trained_so_is_a_run_to_evaluate(tmp_path):
     rows = [f"evaluate.{name}=[]" for name in ("snr_db", "noises", "changes")]
-    rows += ["evaluate.noise_hours=0", "evaluate.others=2", "evaluate.pairs=0"]
+    rows += [
+        "evaluate.noise_hours=0",
+        "evaluate.others=2",
+        "evaluate.pairs=0",
+        "evaluate.streamed=0",
+    ]
     mine = settings(tmp_path, "train.epochs=2", "evaluate.pictures=0", *rows)
     trainer, batches = adapter.model_and_dataset(mine)
     losses = Losses()
