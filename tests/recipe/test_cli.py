@@ -17,6 +17,7 @@ OVERRIDES = [
     "data.train_utterances=6",
     "data.train_phrases=0",
     "data.train_fragments=0",
+    "data.train_pairs=0",
     "data.train_others=2",
     "data.train_noises=1",
     "data.heldout_utterances=2",

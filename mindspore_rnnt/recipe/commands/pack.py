@@ -34,3 +34,5 @@ def run(config: Config, output: str | Path, count: int) -> None:
         vocabulary.save(draft / "vocabulary.txt")
     print("\n".join(lines))
     print(f"data.vocabulary={folder / 'vocabulary.txt'}")
+    if config.data.train_pairs:
+        print("data.train_pairs=0: the shards have them")

@@ -139,6 +139,7 @@ def test_what_cannot_be_heard_is_not_packed(spoken, tmp_path):
 def test_pack_writes_both_parts_of_a_corpus(tmp_path, capsys):
     small = ["data.train_utterances=4", "data.heldout_utterances=2", "data.train_phrases=0"]
     small += ["data.train_fragments=0", "data.train_others=1", "data.train_noises=1"]
+    small += ["data.train_pairs=1"]
     words = [word for item in small for word in ("--set", item)]
     pack = ["pack", "--output", str(tmp_path / "s"), *words]
     assert cli.main([*pack, "--shards", "0"]) == 1
@@ -154,7 +155,8 @@ def test_pack_writes_both_parts_of_a_corpus(tmp_path, capsys):
         "vocabulary.txt",
     ]
     settings = [line.split(":")[0] for line in shown.strip().splitlines()]
-    train, heldout, _ = dataset.load(config.load(None, settings))
+    assert settings[-1] == "data.train_pairs=0"
+    train, heldout, _ = dataset.load(config.load("tiny.yaml", [*settings, "data.train_noises=0"]))
     spoken = dataset.load(config.load(None, small))
     for ours, theirs in ((train, [i for i in spoken[0] if i.text]), (heldout, spoken[1])):
         for a, b in zip(ours, theirs, strict=True):
