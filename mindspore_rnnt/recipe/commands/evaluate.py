@@ -78,12 +78,13 @@ def run(
     else:
         calibration = Calibration.load(folder)
     judge = Judge(config, vocabulary, parser, calibration)
-    near, joined = _nearest(config, 5.0), _pairs(heldout, parser, config)
-    paired = {
-        f"two commands, {each.name}": decoded(joined, each) for each in (CLEAN, near) if joined
-    }
+    near, commands = _nearest(config, 5.0), _commands(heldout, parser)
+    count = config.evaluate.pairs if commands else 0
+    joined = pairs(commands, count, config.evaluate.seed, config)
+    heard = dict.fromkeys((CLEAN, near)) if joined else ()  # each once, where both are CLEAN
+    paired = {f"two commands, {each.name}": decoded(joined, each) for each in heard}
     rows = table(results | paired, grammar, judge, by_voice)
-    streamed = _commands(heldout, parser)[: config.evaluate.streamed]
+    streamed = commands[: config.evaluate.streamed]
     if parser and streamed and recogniser.chunk_size > 0:
         what = (streamed, trials, near, judge, parser)
         rows.append(open_microphone(recogniser, config, cmvn, biases, *what))
@@ -114,7 +115,7 @@ def run(
     if files:
         print(f"\npictures of the longest in {folder}: {', '.join(files)}")
     if parser:
-        _print_tickets(results[CLEAN.name], heldout, parser, judge)
+        _print_tickets(results[CLEAN.name], commands, judge)
     return rows
 
 
@@ -131,14 +132,6 @@ def _heard(heldout: Sequence[Utterance], decoded: Sequence[Decoded]) -> list[Utt
 
 def _commands(heldout: Sequence[Utterance], parser: TicketParser | None) -> list[Utterance]:
     return [item for item in heldout if parser and parser.parse(item.text)["understood"]]
-
-
-def _pairs(
-    heldout: Sequence[Utterance], parser: TicketParser | None, config: Config
-) -> list[Utterance]:
-    """evaluate.pairs of two held-out commands; none where there are no commands."""
-    said, options = _commands(heldout, parser), config.evaluate
-    return pairs(said, options.pairs if said else 0, options.seed, config)
 
 
 def _save(found: dict, folder: Path) -> None:
@@ -192,7 +185,7 @@ def _reliability(results: Results, calibration: Calibration) -> list[dict]:
 
 
 def _nearest(config: Config, snr_db: float) -> Condition:
-    """That of the plant noise whose ratio is nearest; CLEAN if there is none."""
+    """The condition of plant noise with the nearest ratio; CLEAN if there is none."""
     noisy = [item for item in conditions(config) if item.noise == PLANT]
     return min(noisy, key=lambda item: abs(item.snr_db - snr_db), default=CLEAN)
 
@@ -290,10 +283,8 @@ def _stream(
     return speed
 
 
-def _print_tickets(
-    decoded: Sequence[Decoded], heldout: Sequence[Utterance], parser: TicketParser, judge: Judge
-) -> None:
-    for item in _those(decoded, longest(_commands(heldout, parser), TICKETS)):
+def _print_tickets(decoded: Sequence[Decoded], commands: Sequence[Utterance], judge: Judge) -> None:
+    for item in _those(decoded, longest(commands, TICKETS)):
         print(f"\nsaid:       {item.utterance.text}\nrecognised: {item.text}")
         report = judge(item.found, item.seconds)
         if report["reason"]:
