@@ -248,8 +248,8 @@ class DecodeConfig(Section):
 class EndpointConfig(Section):
     """When an utterance of an open microphone is over, in seconds since its last character."""
 
-    # After speech. A phrase that its first sound tells is found before it is over, so that up to
-    # 1.7 s lay between two characters of one sentence in the 60 that test configs/tiny.yaml.
+    # After speech. A model emits all of a phrase as soon as its first sound is unique. In the 60
+    # sentences that test configs/tiny.yaml there were up to 1.7 s between two characters.
     silence: Positive = 2.0
     no_speech: Positive = 5.0  # since the start without any character: nothing is reported
     longest: Positive = 20.0  # since the start

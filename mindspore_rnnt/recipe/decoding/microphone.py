@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands as an open microphone hears them: one after another, taken apart by the endpoint rules.
+"""Commands one after another in a stream that the endpoint rules divide into utterances.
 
-The rates of a whole utterance do not show an endpoint in the middle of one, after which its first
-half may be another command.
+Error rates of whole utterances do not show an endpoint within a command. Its first half may be
+another command.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def open_microphone(
 ) -> dict:
     """A row of the table, of commands in one stream.
 
-    What is found between the begin of a command and that of the next belongs to it; all texts
-    together are its hypothesis, and those that give a ticket its order.
+    What is found from the start of a command to that of the next belongs to it. All these texts
+    together are its hypothesis, and those that give a ticket are its order.
     """
     pauses = (PAUSE, config.endpoint.silence + PAUSE)
     condition = replace(condition, pads=pauses)

@@ -115,7 +115,7 @@ def test_table_by_noise_and_voice(answers, tmp_path, capsys):
 
 
 def test_pairs_of_commands_have_rows_of_their_own(answers, tmp_path, monkeypatch):
-    """Heard without the second command, which makes each a wrong order."""
+    """Each is recognised without its second command, so each is a wrong order."""
     settings = config.load(None, [*OVERRIDES, "evaluate.pairs=3", "decode.min_confidence=0"])
     joined = pairs(answers, 3, settings.evaluate.seed, settings)
     sentences = {item.text for item in answers}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands in one stream, whose decoder is replaced by known utterances."""
+"""A stream of commands through a decoder that gives known utterances."""
 
 import numpy as np
 import pytest
@@ -75,7 +75,7 @@ def test_whole_commands_are_right(row):
 
 
 def test_an_endpoint_within_a_command_makes_it_another(row):
-    """Its text is whole, but its first half alone is an order that nobody gave."""
+    """Both texts together are right, but the first alone is a wrong order."""
     got = row((1.5, COMMAND), (3.0, TICKET), commands=[COMMAND + TICKET])
     rates = [got[name] for name in ("cer", "sentences", "wrong orders", "missed")]
     assert rates == [0.0, 1.0, 1.0, 0.0]
